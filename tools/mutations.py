@@ -122,7 +122,7 @@ MUTATIONS = [
     ),
     Mutation(
         "warnings leak cells under --no-values",
-        "report/no_values.py",
+        "report/fit.py",
         "    return [*own, *hidden_warnings(",
         "    return [*messages, *hidden_warnings(",
         "tests/contracts/test_no_values.py",
@@ -546,7 +546,7 @@ MUTATIONS = [
     ),
     Mutation(
         "sliders for masses that are not theirs",
-        "report/live.py",
+        "report/sections/what_if.py",
         "not np.abs(again - drawn.masses).max(initial=0.0) <= SAME",
         "False",
         "tests/report/test_build.py",

@@ -19,7 +19,7 @@ from softecm.calibration.refitting import Refitting, _numbered
 from softecm.datasets import make_blobs
 from softecm.distances import Mahalanobis, SquaredEuclidean
 from softecm.report import build
-from softecm.report.calibration import facts_of, sentences
+from softecm.report.sections.certainty import facts_of, sentences
 
 BLOBS = make_blobs(90, n_clusters=2, distance=3.5, random_state=0)
 X = BLOBS.data

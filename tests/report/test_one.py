@@ -11,7 +11,7 @@ from softecm import ECM, CredalPartition, ECMdd, FocalSets, SoftECM, calibrate
 from softecm.datasets import make_blobs
 from softecm.explain import profile
 from softecm.report import build, compare
-from softecm.report.payload import payload
+from softecm.report.page import payload
 from softecm.report.reasons import Explanation, Part
 from softecm.report.words import sentence
 

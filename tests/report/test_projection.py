@@ -49,12 +49,13 @@ def test_the_map_of_a_report_says_how_much_it_shows(sparse: bool) -> None:
 
 
 def test_outliers_do_not_squash_the_map() -> None:
-    from softecm.report.payload import beyond, shown_part
+    from softecm.report.sections.map import MapSection
 
     rng = np.random.default_rng(0)
     X = np.vstack([rng.normal(0, 1, (40, 2)), rng.normal(8, 1, (40, 2)), [[300.0, 5.0], [-250.0, 400.0]]])
     model = SoftECM(2, metric="sqeuclidean", random_state=0).fit(X)
     page = report.build(model, X)
-    low, high = shown_part(page)
-    assert set(beyond(page)) == {80, 81}
+    drawn = MapSection(page)
+    low, high = drawn.window
+    assert set(drawn.beyond) == {80, 81}
     assert (high - low < 25).all()

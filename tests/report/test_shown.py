@@ -4,17 +4,17 @@ import base64
 import datetime as dt
 import json
 import re
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pandas as pd
 import pytest
 
-from softecm import ECM, FocalSets, SoftECM, report
+from softecm import ECM, CredalPartition, FocalSets, SoftECM, report
 from softecm.readers import Column, Written
 from softecm.report import Attribute, ReportData
-from softecm.report.payload import _column
-from softecm.report.run import candidates_figure
+from softecm.report.page import _column
 from softecm.report.templating import TERMS, term
 
 RNG = np.random.default_rng(1)
@@ -104,12 +104,14 @@ def test_a_plane_has_the_scale_of_its_metric() -> None:
 
 
 def test_candidates_are_a_figure() -> None:
-    figure = candidates_figure({2: 0.1, 3: 0.5, 4: None, 5: 0.2}, 3)
+    three = CredalPartition.from_hard([0, 1, 2])
+    page = ReportData("three", three, ["a", "b", "c"], np.arange(3), np.zeros((3, 2)))
+    figure = replace(page, candidates={2: 0.1, 3: 0.5, 4: None, 5: 0.2}).html
     assert figure.count("<circle") == 3
     assert "0.5, chosen" in figure
     assert "4 groups: merged or empty" in figure
-    candidates_figure({2: None, 3: None}, 2)
-    candidates_figure({2: 1.0}, 2)
+    for few in ({2: None, 3: None}, {3: 1.0}):
+        assert replace(page, candidates=few).html.count("<circle") == sum(v is not None for v in few.values())
 
 
 def test_every_heading_of_the_tables_has_a_meaning(page: ReportData) -> None:

@@ -18,7 +18,7 @@ from softecm.cli.results import harmless, partition_table, write_csv, write_json
 from softecm.cli.screen import consoles, counts_table, lines, print_json
 from softecm.files import check_file, check_folder, check_free, check_replaced, to_folder, write_text
 from softecm.readers import Loaded
-from softecm.report.calibration import facts_of, sentences
+from softecm.report.sections.certainty import facts_of, sentences
 
 if TYPE_CHECKING:
     import pandas as pd

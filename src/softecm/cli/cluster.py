@@ -24,7 +24,8 @@ from softecm.constraints import Constraints
 from softecm.files import check_file, check_free, check_replaced, to_folder
 from softecm.files.places import RESULTS
 from softecm.readers import Beside, Loaded, ReadOptions
-from softecm.report.no_values import hidden_warnings, without_details
+from softecm.report.fit import hidden_warnings
+from softecm.report.sections.columns import without_details
 
 N_SETS = 40  # with a mass, where nobody has said how many groups there are
 

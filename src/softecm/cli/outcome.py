@@ -22,8 +22,8 @@ from softecm.cli.search import Search, candidates_table
 from softecm.cli.source import ObjectSource
 from softecm.readers import Loaded, ReadOptions
 from softecm.report import ReportData
-from softecm.report.fit import parameters, scores
-from softecm.report.no_values import own_warnings, plain_parameters, without_details
+from softecm.report.fit import own_warnings, parameters, plain_parameters, scores
+from softecm.report.sections.columns import without_details
 from softecm.report.words import five_counts
 
 if TYPE_CHECKING:

@@ -16,7 +16,7 @@ from softecm._text import escaped, visible
 from softecm.belief import CredalPartition, FocalSets
 from softecm.cli.options import INVOCATION
 from softecm.plots import set_colors
-from softecm.report.column_summary import columns_shown
+from softecm.report.sections.columns import columns_shown
 from softecm.report.words import in_words
 
 if TYPE_CHECKING:

@@ -13,9 +13,7 @@ from softecm.belief import CredalPartition
 from softecm.belief.assignments import CLEAR, checked_clear
 from softecm.readers.base import Column
 from softecm.report import fit
-from softecm.report.column_summary import taken
 from softecm.report.data import ReportData
-from softecm.report.groups import profiled, ruled
 from softecm.report.inputs import (
     Data,
     FittedModel,
@@ -27,9 +25,11 @@ from softecm.report.inputs import (
     restarts,
     same_masses,
 )
-from softecm.report.live import live_of
-from softecm.report.no_values import hidden
+from softecm.report.page import hidden_fields
 from softecm.report.reasons import columns_set_aside
+from softecm.report.sections.columns import taken
+from softecm.report.sections.groups import profiled, ruled
+from softecm.report.sections.what_if import live_of
 from softecm.report.view import is_square, look, to_nearest
 from softecm.spaces.raw import ids_of, without
 from softecm.spaces.views import n_objects
@@ -162,7 +162,7 @@ def build(
         live=live_of(model, view.distances, shown[view.rows], command) if values else None,
     )
     page = replace(page, profiles=profiled(page), rules=ruled(page) if values else None)
-    return page if values else hidden(page, model)
+    return page if values else ReportData(**hidden_fields(page, model))
 
 
 def channel_names(

@@ -14,9 +14,9 @@ from softecm.explain import ExplanationTree, Profiles
 from softecm.readers.base import Column
 from softecm.report.columns import Attribute
 from softecm.report.inputs import FloatArray, IntArray
-from softecm.report.live import Live
 from softecm.report.page import facts, render, write
 from softecm.report.reasons import Explanation
+from softecm.report.sections.what_if import Live
 
 if TYPE_CHECKING:
     from softecm.calibration import Calibration

@@ -41,6 +41,13 @@ def parameters(model: FittedModel) -> dict[str, str]:
     return shown
 
 
+def plain_parameters(model: FittedModel, texts: Mapping[str, str]) -> dict[str, str]:
+    """Settings that are words or numbers: arrays may be data."""
+    params = model.get_params(deep=False)
+    known = {"metric", *(name for name, value in params.items() if isinstance(value, bool | int | float | str))}
+    return {name: text for name, text in texts.items() if name in known}
+
+
 def weight_texts(model: FittedModel) -> dict[str, str]:
     """How much each view or column counts, in words; of sets with weights of their own, from the least to the most."""
     fitted = comparing(model)
@@ -85,6 +92,18 @@ def warnings(model: FittedModel) -> list[str]:
         messages.append("Prototypes of different clusters have merged: the partition can't tell them apart.")
     doubt = getattr(model, "_doubt_of_number", None)
     return [*messages, doubt] if doubt else messages
+
+
+def own_warnings(model: FittedModel, messages: Sequence[str]) -> list[str]:
+    """What the model gives reason to mind; other remarks may quote cells, so they are counted alone."""
+    own = warnings(model)
+    return [*own, *hidden_warnings(sum(text not in own for text in messages))]
+
+
+def hidden_warnings(count: int) -> list[str]:
+    """One sentence that counts the hidden warnings, if there are any."""
+    some = "1 warning is" if count == 1 else f"{count} warnings are"
+    return [f"{some} hidden here, because a warning may quote a cell."] if count else []
 
 
 def scores(partition: CredalPartition, labels: Sequence[object] | None) -> dict[str, float]:

@@ -1,41 +1,32 @@
-"""The page: what needs no script is in ``templates/report.html``, the rest is drawn by ``assets``, a script a section."""
+"""The page, and the same for machines: what its sections say, one after the other."""
 
 from __future__ import annotations
 
 import json
-import math
 import os
+from functools import cache
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from softecm._atomic import write_text
-from softecm.report.calibration import calibration_values, facts_of
-from softecm.report.column_summary import columns_table
-from softecm.report.columns import DAY
-from softecm.report.groups import ON_PAPER, group_values, set_names
-from softecm.report.payload import beyond, payload, to_script
-from softecm.report.run import candidates_figure, runs_table
-from softecm.report.templating import TERMS, render_page, script
-from softecm.report.words import grouped, plural, three_sentences
+from softecm.figures.colours import set_colors
+from softecm.report.packing import LARGEST, packed, to_script
+from softecm.report.sections import SECTIONS
+from softecm.report.templating import TERMS, asset, render_page
+from softecm.report.words import plain, plural
 
 if TYPE_CHECKING:
-    from softecm.explain import Profiles, Trait
+    from collections.abc import Sequence
+
+    from softecm.report.columns import Attribute
     from softecm.report.data import ReportData
+    from softecm.report.inputs import FittedModel, FloatArray
+    from softecm.report.sections.base import Json
 
 GLOSSARY = ("belief", "plausibility", "typical", "confidence", "doubt", "prototype", "distance", "metric")
-
-SECTIONS = {
-    "found": "Findings",
-    "try": "What if",
-    "map": "Map",
-    "masses": "Masses",
-    "sets": "Groups",
-    "objects": "Objects",
-    "sure": "Certainty",
-    "taken": "Columns",
-    "run": "The fit",
-}
+HEADINGS = ("set", "said", "mass", "doubt", "typical", "no group", "distance", "prototype")  # that the script writes
+MOST_CELLS = 600_000  # values sent along for hovering; beyond, columns are left out
 
 
 def write(data: ReportData, path: str | os.PathLike[str]) -> None:
@@ -78,50 +69,43 @@ def render(data: ReportData) -> str:
     >>> "<b>" in page
     False
     """
-    left_out = {
-        "taken": not data.columns and not data.reading,
-        "sure": data.calibration is None,
-        "try": data.live is None,
-    }
-    sets = set_names(data.partition)
     return render_page(
         "report.html",
         script(),
         data=data,
         made_by=data.made_by or "softecm",
         plural=plural(data.noun),
-        links=[(key, name) for key, name in SECTIONS.items() if not left_out.get(key)],
-        sets=sets,
-        sentences=three_sentences(data.partition, data.ids, merged=data.merged, noun=data.noun, clear=data.clear),
-        decisions=data.partition.decisions(data.clear).counts(),
-        map_notes=_map_notes(data),
-        **group_values(data, sets),
-        on_paper=ON_PAPER,
-        sure=None if data.calibration is None else calibration_values(data.calibration, data.noun, data.ids),
-        columns=columns_table(data.columns),
-        candidates_figure=candidates_figure,
-        runs=runs_table(data.runs, data.history) if data.runs else None,
+        sections=[section for kind in SECTIONS if (section := kind(data)).is_shown],
         glossary=_glossary(data),
         payload=to_script(payload(data)),
     )
 
 
-def _map_notes(data: ReportData) -> list[str]:
-    """What to know of the map."""
-    many, article = plural(data.noun), "an" if data.noun[0] in "aeiou" else "a"
-    note = [
-        f"Close together means similar. Colours mix the groups {article} {data.noun} may belong to; larger dots are more "
-        "certain."
-    ]
-    if len(data.rows) < len(data.partition):
-        note.append(f"Drawn: a sample of {grouped(len(data.rows))} of {grouped(len(data.partition))} {many}.")
-    outside = len(beyond(data))
-    if outside:
-        drawn = f"{data.noun} lies" if outside == 1 else f"{many} lie"
-        note.append(f"{grouped(outside)} {drawn} beyond the edge, marked by arrows.")
-    if len(np.unique(data.points, axis=0)) < len(data.points):
-        note.append(f"Identical {many} overlap.")
-    return [*note, *([data.map_note] if data.map_note else [])]
+@cache
+def script() -> str:
+    """The page's script: what its sections share, then the sections, none of which others can reach."""
+    names = ["base", *(kind.__module__.rpartition(".")[2] for kind in SECTIONS)]
+    return '(() => {\n"use strict";\n' + "\n".join(filter(None, (asset(f"{name}.js") for name in names))) + "})();\n"
+
+
+def facts(data: ReportData) -> Json:
+    """What was found, what each group is, how it was computed; numbers as numbers, None where there are none."""
+    said: Json = {"softecm": data.made_by.removeprefix("softecm "), "title": data.title}
+    for section in SECTIONS:
+        said |= section(data).facts()
+    return said
+
+
+def hidden_fields(data: ReportData, model: FittedModel) -> Json:
+    """The fields of the same report without anything from which a cell could be read.
+
+    What stays: masses and what follows from them, the names of columns and of groups, which columns distinguish a group
+    or pull an object where, and how the fit went.
+    """
+    fields: Json = {name: getattr(data, name) for name in ("title", "partition", "rows", "noun", "clear", "made_by")}
+    for section in SECTIONS:
+        fields |= section(data).without_values(model)
+    return fields | {"ids": [str(i + 1) for i in range(len(data.partition))], "values": False}
 
 
 def _glossary(data: ReportData) -> dict[str, str]:
@@ -138,67 +122,56 @@ def _glossary(data: ReportData) -> dict[str, str]:
     }
 
 
-# ------------------------------------------------------------------ the same for machines
+# ------------------------------------------------------------------ what the script draws
 
 
-def facts(data: ReportData) -> dict[str, object]:
-    """What was found, what each group is, how it was computed; numbers as numbers, None where there are none."""
-    partition, focal = data.partition, data.partition.focal_sets
-    labels = focal.labels()
-    counts = np.bincount(partition.masses.argmax(1), minlength=len(labels)).tolist()
-    sentences = three_sentences(partition, data.ids, merged=data.merged, noun=data.noun, clear=data.clear)
-    return {
-        "softecm": data.made_by.removeprefix("softecm "),
-        "title": data.title,
-        "sentences": list(sentences),
-        "n_objects": len(partition),
-        "n_clusters": partition.n_clusters,
-        "cluster_names": list(focal.cluster_names),
-        "objects_by_set": dict(zip(labels, counts, strict=True)),
-        "decisions": partition.decisions(data.clear).counts(),
-        "clear": data.clear,
-        "profiles": {} if data.profiles is None else profile_facts(data.profiles),
-        "group_sentences": {} if data.profiles is None else data.profiles.sentences(data.noun),
-        "rules": [] if data.rules is None else data.rules.rules(),
-        "calibration": None if data.calibration is None else facts_of(data.calibration, data.ids),
-        "prototypes": _prototypes(data),
-        "columns": [{"name": c.name, "kind": c.kind, "values": c.detail, "missing": c.gaps} for c in data.columns],
-        "candidates": {str(c): value for c, value in data.candidates.items()},
-        "scores": dict(data.scores),
-        "parameters": dict(data.parameters),
-        "warnings": list(data.warnings),
-        "objective": _finite(data.history[-1]) if data.history else None,
+def payload(data: ReportData) -> Json:
+    """Everything the script needs: what all sections share, and what each has of its own."""
+    rows, focal = data.rows, data.partition.focal_sets
+    drawn = data.partition[rows]
+    decisions = drawn.decisions(data.clear)
+    shared: Json = {
+        "n": len(data.partition),
+        "c": data.partition.n_clusters,
+        "noun": data.noun,
+        "labels": [plain(focal, j) for j in range(len(focal) + 1)],
+        "terms": {word: TERMS[word] for word in HEADINGS},
+        "sets": [[], *focal.sets],
+        "colors": set_colors(focal),
+        "said": packed(decisions.codes, "u1"),
+        "confidence": packed(decisions.confidence, "<f4"),
+        "ids": [str(data.ids[int(row)]) for row in rows],
+        "numbers": None if len(rows) == len(data.partition) else packed(rows + 1, "<u4"),
+        "masses": packed(np.rint(drawn.masses * 65535), "<u2"),
+        "doubt": packed(drawn.doubt(), "<f4"),
+        "columns": _columns(data.attributes, len(rows)),
     }
+    for section in SECTIONS:
+        shared |= section(data).payload()
+    return shared
 
 
-def profile_facts(profiles: Profiles) -> dict[str, list[dict[str, object]]]:
-    """What distinguishes each group, the strongest first."""
-    return {group: [_trait(trait) for trait in profiles.of(group)] for group in profiles.sizes}
+def _columns(attributes: Sequence[Attribute], count: int) -> list[Json]:
+    most = max(1, MOST_CELLS // max(count, 1))
+    return [_column(a) for a in list(attributes)[:most]]
 
 
-def _trait(trait: Trait) -> dict[str, object]:
-    unit = DAY if trait.precision.moment else 1  # dates are days here
-    entry: dict[str, object] = {
-        "column": trait.column,
-        "how": trait.how,
-        "effect": round(trait.effect, 4),
-        "interval": [round(trait.low, 4), round(trait.high, 4)],
-        "here": _finite(trait.here / unit),
-        "elsewhere": _finite(trait.elsewhere / unit),
-    }
-    return entry if trait.category is None else {**entry, "category": str(trait.category)}
+def _column(attribute: Attribute) -> Json:
+    if attribute.kind == "number":
+        numbers = np.asarray(attribute.values, dtype=np.float64)
+        decimals = 6 if attribute.precision is None else attribute.precision.decimals
+        name, kind = ("numbers", "<f4") if _fits(numbers, decimals) else ("wide", "<f8")
+        return {"name": attribute.name, "decimals": decimals, "unit": attribute.unit, name: packed(numbers, kind)}
+    words = attribute.words()
+    levels = sorted({word for word in words if word is not None})
+    code = {level: i for i, level in enumerate(levels)}
+    codes = [65535 if word is None else min(code[word], 65534) for word in words]
+    return {"name": attribute.name, "levels": levels[:65535], "codes": packed(codes, "<u2")}
 
 
-def _prototypes(data: ReportData) -> dict[str, dict[str, object]]:
-    """Cells of each set's prototype by column; dates and words as text."""
-    labels, names = data.partition.focal_sets.labels()[1:], [a.name for a in data.attributes]
-    rows = zip(labels, data.prototypes, strict=True) if len(data.prototypes) else ()
-    return {label: {name: _json(cell) for name, cell in zip(names, row, strict=True)} for label, row in rows}
-
-
-def _json(cell: object) -> object:
-    return _finite(float(cell)) if isinstance(cell, int | float) and not isinstance(cell, bool) else str(cell)
-
-
-def _finite(value: float) -> float | None:
-    return float(value) if math.isfinite(value) else None
+def _fits(numbers: FloatArray, decimals: int) -> bool:
+    """Whether half the digits are enough: then a number read back and rounded is the cell."""
+    if np.nanmax(np.abs(numbers), initial=0.0) > LARGEST:
+        return False
+    lost = np.abs(numbers.astype(np.float32) - numbers)
+    return bool(np.nanmax(lost, initial=0.0) * 10.0**decimals < 0.4)

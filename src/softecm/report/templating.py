@@ -14,28 +14,12 @@ from markupsafe import Markup, escape
 from softecm._text import visible
 from softecm.report.words import grouped, number_of
 
-SCRIPTS = (
-    "base",
-    "found",
-    "map",
-    "masses",
-    "series",
-    "objects",
-    "live",
-    "run",
-)  # in this order: a section may use those before it
-
 
 @cache
 def asset(name: str) -> str:
-    """A file of the page's own style or script."""
-    return (files("softecm.report") / "assets" / name).read_text(encoding="utf-8")
-
-
-@cache
-def script() -> str:
-    """The page's script: what its sections share, then the sections, none of which others can reach."""
-    return '(() => {\n"use strict";\n' + "\n".join(asset(f"{name}.js") for name in SCRIPTS) + "})();\n"
+    """A file of the page's own style or script; empty where there is none."""
+    file = files("softecm.report") / "assets" / name
+    return file.read_text(encoding="utf-8") if file.is_file() else ""
 
 
 @cache

@@ -15,7 +15,7 @@
     if (sort) { const f = key[sort], s = down ? -1 : 1; rows.sort((a, b) => s * (sort === "id" ? natural.compare(f(a), f(b)) : f(a) - f(b))); }
     page = 0; draw();
   };
-  // The objects most in doubt, most typical (the best of each group in turn), farthest out, as report/objects.py chooses them.
+  // The objects most in doubt, most typical (the best of each group in turn), farthest out, as report/inputs.py chooses them.
   const lists = () => shown.lists || (shown.lists = (() => {
     const all = [...Array(N).keys()], far = distance || new Float32Array(N), most = 30;
     const each = [...Array(D.c).keys()].map((k) => all.slice().sort((a, b) => mass(b, k + 1) - mass(a, k + 1) || far[a] - far[b]).slice(0, most));

@@ -3,20 +3,23 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from markupsafe import Markup
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from softecm._precision import moment
 from softecm.explain import ExplanationTree, Profiles, profile
 from softecm.explain.profiles import in_time
 from softecm.figures.colours import set_colors
 from softecm.report.columns import DAY, missing
-from softecm.report.inputs import FloatArray, IntArray, every
+from softecm.report.inputs import FittedModel, FloatArray, IntArray, every
+from softecm.report.packing import finite
+from softecm.report.sections.base import Json, Section
 from softecm.report.templating import as_float, as_number
 from softecm.report.words import FEW, listed, plain
 
@@ -34,7 +37,7 @@ FAR = 1.5  # widths of its middle half from there: a value further out does not 
 MOST_ATTRIBUTES = 60
 MOST_COMPARED, FEWEST_COMPARED = 4_000, 500  # objects by which groups are told apart
 WORK = 6e5  # of objects, columns and groups together
-ON_PAPER = 10  # columns that a printed page has room for, as in report.css
+MOST_STEPS, MOST_MEMBERS = 160, 24  # of series that are drawn
 
 
 @dataclass(frozen=True)
@@ -80,19 +83,133 @@ def set_names(partition: CredalPartition) -> list[SetName]:
     return [SetName(*row) for row in rows]
 
 
-def group_values(data: ReportData, sets: Sequence[SetName]) -> dict[str, object]:
-    """What the section's template shows."""
-    focal, c = data.partition.focal_sets, data.partition.n_clusters
-    held = sorted(range(c + 1, len(sets)), key=lambda j: (-sets[j].count, -sets[j].mean))
-    numbers = [*range(1, c + 1), *sorted(held[: max(MOST_SETS - c, 0)])]  # the page hides those that hold nobody
-    return {
-        "first_groups": ", ".join(focal.cluster_names[:2]) + (" …" if c > 2 else "") + (" are" if c > 1 else " is"),
-        "between": sets[held[0]].words if held else "",
-        "traits": _traits(data, sets),
-        "rules": _rules(data),
-        "shown": [sets[j] for j in numbers],
-        "prototypes": _prototypes(data, numbers),
+class GroupsSection(Section):
+    """What each group is: sentences, rules, prototypes, sizes."""
+
+    key, link = "sets", "Groups"
+    on_paper = 10  # columns that a printed page has room for, as in report.css
+
+    @cached_property
+    def sets(self) -> list[SetName]:
+        """All sets, the empty set first."""
+        return set_names(self.data.partition)
+
+    @property
+    def first_groups(self) -> str:
+        """The first two groups, before "the groups"."""
+        names = self.data.partition.focal_sets.cluster_names
+        return ", ".join(names[:2]) + (" …" if len(names) > 2 else "") + (" are" if len(names) > 1 else " is")
+
+    @property
+    def _several(self) -> list[SetName]:
+        """Sets of several groups, those that hold most first."""
+        several = self.sets[self.data.partition.n_clusters + 1 :]
+        return sorted(several, key=lambda one: (-one.count, -one.mean))
+
+    @property
+    def between(self) -> str:
+        """The set of several groups that holds most, in words."""
+        return self._several[0].words if self._several else ""
+
+    @cached_property
+    def shown(self) -> list[SetName]:
+        """The groups, and the sets of several that hold most; the page hides those that hold nobody."""
+        c = self.data.partition.n_clusters
+        more = sorted(self._several[: max(MOST_SETS - c, 0)], key=lambda one: one.number)
+        return [*self.sets[1 : c + 1], *more]
+
+    @cached_property
+    def traits(self) -> list[tuple[SetName, str, Markup | str]]:
+        """What distinguishes each set."""
+        return _traits(self.data, self.sets)
+
+    @cached_property
+    def rules(self) -> list[tuple[Leaf, str]]:
+        """Which columns lead to which set, one line for each rule."""
+        tree = self.data.rules
+        return [] if tree is None or not 1 < len(tree.leaves_) <= MOST_RULES else list(tree.rules_by_leaf())
+
+    @cached_property
+    def prototypes(self) -> Prototypes:
+        """The table of prototypes of the sets that are shown."""
+        return _prototypes(self.data, [one.number for one in self.shown])
+
+    def payload(self) -> Json:
+        """For series: prototypes of the sets, the surest members of each, and those that are explained."""
+        data = self.data
+        if data.prototype_series is None:
+            return {"series": None}
+        place = {int(row): i for i, row in enumerate(data.rows)}
+        masses = data.partition.masses[data.rows]
+        members = [_surest(masses, j) for j in range(1, masses.shape[1])]
+        drawn = sorted({i for rows in members for i in rows} | {place[i] for i in data.explanations if i in place})
+        own = {i: _thinned(data.series[i]) for i in drawn} if data.series is not None else {}
+        prototypes = [_thinned(one) for one in data.prototype_series]
+        return {"series": {"channels": list(data.channels), "prototypes": prototypes, "members": members, "own": own}}
+
+    def facts(self) -> Json:
+        """What each group is, and its prototype; dates and words as text."""
+        data, profiles, names = self.data, self.data.profiles, [a.name for a in self.data.attributes]
+        rows = zip((one.label for one in self.sets[1:]), data.prototypes, strict=True) if len(data.prototypes) else ()
+        return {
+            "profiles": {} if profiles is None else profile_facts(profiles),
+            "group_sentences": {} if profiles is None else profiles.sentences(data.noun),
+            "rules": [] if data.rules is None else data.rules.rules(),
+            "prototypes": {label: dict(zip(names, map(_json, row), strict=True)) for label, row in rows},
+        }
+
+    def without_values(self, model: FittedModel) -> Json:
+        """Which columns distinguish each group, without saying by what."""
+        dates = {attribute.name for attribute in self.data.attributes if attribute.kind == "date"}
+        profiles = self.data.profiles
+        if profiles is None:
+            return {}
+        return {"profiles": replace(profiles, traits=tuple(_direction(trait, dates) for trait in profiles.traits))}
+
+
+def _direction(trait: Trait, dates: set[str]) -> Trait:
+    if trait.category is not None or trait.how in ("around", "far from"):
+        how = "differs"
+    else:
+        how = in_time(trait.how) if trait.column in dates else trait.how
+    return replace(trait, here=math.nan, elsewhere=math.nan, category=None, how=how)
+
+
+def profile_facts(profiles: Profiles) -> dict[str, list[Json]]:
+    """What distinguishes each group, the strongest first."""
+    return {group: [_trait_facts(trait) for trait in profiles.of(group)] for group in profiles.sizes}
+
+
+def _trait_facts(trait: Trait) -> Json:
+    unit = DAY if trait.precision.moment else 1  # dates are days here
+    entry: Json = {
+        "column": trait.column,
+        "how": trait.how,
+        "effect": round(trait.effect, 4),
+        "interval": [round(trait.low, 4), round(trait.high, 4)],
+        "here": finite(trait.here / unit),
+        "elsewhere": finite(trait.elsewhere / unit),
     }
+    return entry if trait.category is None else {**entry, "category": str(trait.category)}
+
+
+def _json(cell: object) -> object:
+    return finite(float(cell)) if isinstance(cell, int | float) and not isinstance(cell, bool) else str(cell)
+
+
+def _surest(masses: FloatArray, column: int) -> list[int]:
+    """Some objects with their largest mass on a set, the largest first."""
+    rows = np.flatnonzero(masses.argmax(1) == column)
+    return [int(i) for i in rows[np.argsort(-masses[rows, column], kind="stable")][:MOST_MEMBERS]]
+
+
+def _thinned(series: ArrayLike) -> Json:
+    """Length, and at most ``MOST_STEPS`` steps, one list a channel, in five digits."""
+    values = np.asarray(series, dtype=np.float64)
+    filled = np.flatnonzero(np.isfinite(values).any(1))
+    values = values[: filled[-1] + 1] if len(filled) else values[:1]
+    channels = values[every(len(values), MOST_STEPS)].T
+    return {"l": len(values), "v": [[finite(float(f"{v:.5g}")) for v in channel] for channel in channels]}
 
 
 # ------------------------------------------------------------------ what each group is
@@ -118,12 +235,6 @@ def _traits(data: ReportData, sets: Sequence[SetName]) -> list[tuple[SetName, st
             text = Markup('<span class="soft">{}</span>').format(data.profiles.untold(one.label))
         lines.append((one, sentence, text))
     return lines
-
-
-def _rules(data: ReportData) -> list[tuple[Leaf, str]]:
-    """Which columns lead to which set, a line a rule."""
-    tree = data.rules
-    return [] if tree is None or not 1 < len(tree.leaves_) <= MOST_RULES else list(tree.rules_by_leaf())
 
 
 def trait_text(trait: Trait, attribute: Attribute | None) -> Markup:
@@ -256,7 +367,7 @@ def profiled(data: ReportData) -> Profiles | None:
     known, rows = _compared(data)
     if not known:
         return None
-    profiles = profile(drawn[rows], _cells(known, rows, _dated), columns=[attribute.name for attribute in known])
+    profiles = profile(drawn[rows], _cells(known, rows), columns=[attribute.name for attribute in known])
     units = {attribute.name: attribute.unit for attribute in known}
     return _of_all(replace(profiles, traits=tuple(replace(t, unit=units[t.column]) for t in profiles)), data.partition)
 
@@ -275,7 +386,7 @@ def ruled(data: ReportData) -> ExplanationTree | None:
     if not known or len(np.unique(some.masses.argmax(1))) < 2:
         return None
     names = [attribute.name for attribute in known]
-    return ExplanationTree().fit(some, _cells(known, rows, _dated), columns=names)
+    return ExplanationTree().fit(some, _cells(known, rows), columns=names)
 
 
 def _compared(data: ReportData) -> tuple[list[Attribute], IntArray]:
@@ -288,20 +399,11 @@ def _compared(data: ReportData) -> tuple[list[Attribute], IntArray]:
     return known, every(len(data.rows), most)
 
 
-def _cells(
-    known: Sequence[Attribute], rows: IntArray, cell: Callable[[Attribute, object], object]
-) -> NDArray[np.object_]:
+def _cells(known: Sequence[Attribute], rows: IntArray) -> NDArray[np.object_]:
     cells = np.empty((len(rows), len(known)), dtype=object)
     for j, attribute in enumerate(known):
-        cells[:, j] = [cell(attribute, attribute.values[i]) for i in rows]
+        cells[:, j] = [_cell(attribute, attribute.values[i]) for i in rows]
     return cells
-
-
-def _dated(attribute: Attribute, value: object) -> object:
-    """A cell with dates as dates."""
-    if attribute.kind != "date" or missing(value):
-        return _cell(attribute, value)
-    return moment(value).item()
 
 
 def _of_series(partition: CredalPartition, series: list[FloatArray], channels: Sequence[str]) -> Profiles | None:
@@ -310,8 +412,10 @@ def _of_series(partition: CredalPartition, series: list[FloatArray], channels: S
 
 
 def _cell(attribute: Attribute, value: object) -> object:
-    """A cell as a number, or as a word; None where missing."""
-    if attribute.kind == "category":
-        return None if value is None else str(value)
+    """A cell as a number, a date or a word; None where missing."""
+    if missing(value):
+        return None
+    if attribute.kind != "number":
+        return str(value) if attribute.kind == "category" else moment(value).item()
     number = attribute.coordinate(value)
     return None if np.isnan(number) else number

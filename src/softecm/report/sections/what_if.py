@@ -1,8 +1,7 @@
-"""What the page recomputes masses from while a slider moves: distances to all prototypes, and the values of the fit."""
+"""The section with sliders: what the page recomputes masses from while one moves."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
@@ -12,6 +11,8 @@ from softecm.belief import CredalPartition
 from softecm.objective import update_masses
 from softecm.report.fit import arguments
 from softecm.report.inputs import FittedModel, FloatArray, comparing
+from softecm.report.packing import LARGEST, packed
+from softecm.report.sections.base import Json, Section
 
 SAME = 1e-4  # masses out of a table have six decimals, and a fit may compute in float32
 PRICES = ("alpha", "beta", "delta")
@@ -34,8 +35,7 @@ SLIDERS = (
 )
 
 
-@dataclass(frozen=True)
-class Live:
+class Live(NamedTuple):
     """The drawn objects' distances, from which eq. 7 makes the masses that are shown, and code for other values.
 
     A price is None where it has no slider: alpha without sets of several groups, delta without outliers.
@@ -69,3 +69,24 @@ def live_of(model: FittedModel, distances: FloatArray | None, drawn: CredalParti
     delta = own.delta if "delta" in known else None
     slid = [name for name, value in zip(PRICES, (alpha, own.beta, delta), strict=True) if value is not None]
     return Live(distances, alpha, own.beta, delta, type(model).__name__, arguments(model, without=slid), command)
+
+
+class WhatIf(Section):
+    """Other values of alpha, beta, delta and "clearly"; not without values, since distances would tell cells."""
+
+    key, link = "try", "What if"
+
+    @property
+    def is_shown(self) -> bool:
+        """Whether masses can be recomputed."""
+        return self.data.live is not None
+
+    def payload(self) -> Json:
+        """Distances in units of their median: then half the digits are enough for masses to 1e-6."""
+        live = self.data.live
+        if live is None:
+            return {"live": None}
+        known = live.distances[np.isfinite(live.distances) & (live.distances > 0)]
+        unit = float(np.median(known)) if len(known) else 1.0
+        distances = packed(np.nan_to_num(live.distances / unit, nan=LARGEST), "<f4")
+        return {"live": {**live._asdict(), "distances": distances, "unit": unit}}

@@ -3,21 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from functools import cached_property
+from typing import TYPE_CHECKING, NamedTuple, cast
 
 import numpy as np
-from markupsafe import Markup
 from numpy.typing import NDArray
 
 from softecm.belief.assignments import WORDS
 from softecm.figures.colours import set_colors
-from softecm.report.inputs import FloatArray
+from softecm.report.inputs import FittedModel, FloatArray, every
+from softecm.report.sections.base import Json, Section
 from softecm.report.words import grouped, number_of, plural
 
 if TYPE_CHECKING:
     from softecm.calibration import Calibration
+    from softecm.report.data import ReportData
 
-WIDE, HIGH = 720, 300
+WIDE, HIGH = 720, 300  # of the figure, as in certainty.html
 LEFT, RIGHT, TOP, BOTTOM = 92, 16, 16, 46
 MOST_LINES = 160  # beyond, lines run together
 QUITE = 0.5  # from where to where: beyond, resamples say quite different things
@@ -116,52 +118,6 @@ def words_table(calibration: Calibration) -> list[tuple[str, list[int]]]:
     return [(word, row.tolist()) for word, row in zip(WORDS, counts, strict=True) if row.any()]
 
 
-def calibration_values(calibration: Calibration, noun: str, ids: Sequence[str]) -> dict[str, object]:
-    """What the section's template shows."""
-    focal, labels = calibration.before.focal_sets, calibration.before.labels()
-    groups = zip(focal.cluster_names, calibration.cluster_stability.tolist(), strict=True)
-    return {
-        "sentences": sentences(calibration, noun, ids),
-        "level": f"{calibration.level:.0%}",
-        "legend": list(zip(focal.cluster_names, set_colors(focal)[1:], strict=False)),
-        "figure": lines_figure(calibration, noun),
-        "groups": [(g, (int((labels == k).sum()), f"{v:.2f}", _word(v))) for k, (g, v) in enumerate(groups)],
-        "heads": [f"resamples: {word}" for word in WORDS],
-        "words": [
-            (word, [grouped(count) if count else "" for count in counts]) for word, counts in words_table(calibration)
-        ],
-        "widest": widest(calibration, ids),
-    }
-
-
-def lines_figure(calibration: Calibration, noun: str = "object") -> Markup:
-    """Objects from the surest to the least sure, each with its interval."""
-    low, mean, high = _own(calibration)
-    order = np.lexsort((low, -mean))
-    if len(order) > MOST_LINES:
-        order = order[np.linspace(0, len(order) - 1, MOST_LINES).round().astype(int)]
-    labels, colors = calibration.before.labels(), set_colors(calibration.before.focal_sets)
-    step = (WIDE - LEFT - RIGHT) / max(len(order), 1)
-    parts = [_tick(value) for value in (0.0, 0.25, 0.5, 0.75, 1.0)]
-    for place, i in enumerate(order.tolist()):
-        x, color = LEFT + (place + 0.5) * step, colors[labels[i] + 1]
-        parts.append(
-            f'<line x1="{x:.1f}" x2="{x:.1f}" y1="{_y(low[i]):.1f}" y2="{_y(high[i]):.1f}" class="span" '
-            f'style="stroke:{color}"/>'
-            f'<circle cx="{x:.1f}" cy="{_y(mean[i]):.1f}" r="{min(3.0, max(1.2, step / 2)):.1f}" style="fill:{color}"/>'
-        )
-    shown = number_of(len(labels), noun)
-    if len(order) < len(labels):
-        shown = f"{len(order)} of {shown}"
-    middle = (LEFT + WIDE - RIGHT) / 2
-    parts.append(f'<text x="{middle:.0f}" y="{HIGH - 10}" text-anchor="middle">{shown}, the most certain first</text>')
-    across = f"translate(22 {(TOP + HIGH - BOTTOM) / 2:.0f}) rotate(-90)"
-    parts.append(f'<text transform="{across}" text-anchor="middle">probability of its group</text>')
-    name = f"For each of {shown}, the interval that holds {calibration.level:.0%} of the refits' probabilities of its group"
-    svg = f'<svg viewBox="0 0 {WIDE} {HIGH}" class="tried sure" role="img" aria-label="{name}">{"".join(parts)}</svg>'
-    return Markup(svg)  # numbers and the noun alone
-
-
 def _own(calibration: Calibration) -> tuple[FloatArray, FloatArray, FloatArray]:
     """For each object's own cluster: lower end, mean, upper end."""
     labels = calibration.before.labels()
@@ -173,14 +129,104 @@ def _own(calibration: Calibration) -> tuple[FloatArray, FloatArray, FloatArray]:
     )
 
 
-def _y(share: float) -> float:
-    return HIGH - BOTTOM - float(np.clip(share, 0.0, 1.0)) * (HIGH - BOTTOM - TOP)
+class Line(NamedTuple):
+    """An object in the figure, from the top."""
+
+    x: float
+    low: float
+    mean: float
+    high: float
+    color: str
 
 
-def _tick(value: float) -> str:
-    y = _y(value)
-    line = f'<line x1="{LEFT}" x2="{WIDE - RIGHT}" y1="{y:.1f}" y2="{y:.1f}" class="axis"/>'
-    return f'{line}<text x="{LEFT - 8}" y="{y + 4:.1f}" text-anchor="end">{value:g}</text>'
+class Certainty(Section):
+    """What refits to other samples say."""
+
+    key, link = "sure", "Certainty"
+
+    def __init__(self, data: ReportData) -> None:
+        super().__init__(data)
+        self.refits = cast("Calibration", data.calibration)  # where it is shown
+
+    @property
+    def is_shown(self) -> bool:
+        """Whether the model was calibrated."""
+        return self.data.calibration is not None
+
+    @property
+    def sentences(self) -> tuple[str, ...]:
+        """What they say, in words."""
+        return sentences(self.refits, self.data.noun, self.data.ids)
+
+    @property
+    def legend(self) -> list[tuple[str, str]]:
+        """The groups and their colours."""
+        focal = self.refits.before.focal_sets
+        return list(zip(focal.cluster_names, set_colors(focal)[1:], strict=False))
+
+    @cached_property
+    def lines(self) -> list[Line]:
+        """Objects from the surest to the least sure, each with its interval; some of many."""
+        low, mean, high = _own(self.refits)
+        order = np.lexsort((low, -mean))
+        order = order[every(len(order), MOST_LINES)]
+        labels, colors = self.refits.before.labels(), set_colors(self.refits.before.focal_sets)
+        x = LEFT + (np.arange(len(order)) + 0.5) * (WIDE - LEFT - RIGHT) / max(len(order), 1)
+        heights = (_height(values[order]).tolist() for values in (low, mean, high))
+        return [Line(*one) for one in zip(x.tolist(), *heights, (colors[labels[i] + 1] for i in order), strict=True)]
+
+    @property
+    def ticks(self) -> dict[float, float]:
+        """Probabilities, and how high they are in the figure."""
+        return {value: float(_height(np.array(value))) for value in (0.0, 0.25, 0.5, 0.75, 1.0)}
+
+    @property
+    def radius(self) -> float:
+        """Of the dots."""
+        return min(3.0, max(1.2, (WIDE - LEFT - RIGHT) / max(len(self.lines), 1) / 2))
+
+    @property
+    def shown(self) -> str:
+        """How many objects are in the figure."""
+        whole = number_of(len(self.refits.before), self.data.noun)
+        return whole if len(self.lines) == len(self.refits.before) else f"{len(self.lines)} of {whole}"
+
+    @property
+    def groups(self) -> list[tuple[str, tuple[int, str, str]]]:
+        """How far each group is found again."""
+        labels, names = self.refits.before.labels(), self.refits.before.focal_sets.cluster_names
+        values = enumerate(zip(names, self.refits.cluster_stability.tolist(), strict=True))
+        return [(name, (int((labels == k).sum()), f"{v:.2f}", _word(v))) for k, (name, v) in values]
+
+    @property
+    def words(self) -> list[tuple[str, list[str]]]:
+        """What the model says and what the resamples say."""
+        table = words_table(self.refits)
+        return [(word, [grouped(count) if count else "" for count in counts]) for word, counts in table]
+
+    @property
+    def heads(self) -> list[str]:
+        """Of the columns of these."""
+        return [f"resamples: {word}" for word in WORDS]
+
+    @property
+    def widest(self) -> list[Wide]:
+        """The objects that the resamples disagree about most."""
+        return widest(self.refits, self.data.ids)
+
+    def facts(self) -> Json:
+        """The same."""
+        known = self.data.calibration
+        return {"calibration": None if known is None else facts_of(known, self.data.ids)}
+
+    def without_values(self, model: FittedModel) -> Json:
+        """All of it: objects go by their numbers."""
+        return {"calibration": self.data.calibration}
+
+
+def _height(share: FloatArray) -> FloatArray:
+    height: FloatArray = HIGH - BOTTOM - np.clip(share, 0.0, 1.0) * (HIGH - BOTTOM - TOP)
+    return height
 
 
 def _word(value: float) -> str:

@@ -1,4 +1,4 @@
-"""How columns were read: every column, its kind, how it is compared, and why."""
+"""The section on how columns were read: every column, its kind, how it is compared, and why."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ import numpy as np
 
 from softecm.readers.base import Column, short
 from softecm.report.inputs import FittedModel, comparing
+from softecm.report.sections.base import Json, Section
 from softecm.report.templating import as_number
 
 if TYPE_CHECKING:
@@ -68,13 +69,6 @@ def _scaled(kind: str, scale: float) -> str:
     return "compared by difference" if scale == 1.0 else f"a difference of {unit} counts as 1"
 
 
-def columns_table(columns: Sequence[Column]) -> list[list[str]]:
-    """A line a column below the heads; what is empty for all of them is left out, and all where there are none."""
-    shown = columns_shown(columns)
-    indices = [0, *(j for j in range(1, len(HEADS)) if any(line[j] for line in shown))]
-    return [[line[j] for j in indices] for line in (HEADS, *shown)] if shown else []
-
-
 def columns_shown(columns: Sequence[Column]) -> list[tuple[str, str, str, str, str]]:
     """Name, kind, values, reason and gaps of each column; of very many, neighbours of one kind in one line."""
     many = len(columns) > MANY
@@ -88,3 +82,35 @@ def columns_shown(columns: Sequence[Column]) -> list[tuple[str, str, str, str, s
         name = first.name if len(group) == 1 else f"{first.name} … {last.name} ({len(group)} columns)"
         rows.append((name, first.kind, values if len(group) == 1 else "", why, str(gaps) if gaps else ""))
     return rows
+
+
+def without_details(columns: Sequence[Column]) -> list[Column]:
+    """What each column was taken as, and how many of its cells are missing."""
+    return [Column(column.name, column.kind, "", column.gaps) for column in columns]
+
+
+class ColumnsRead(Section):
+    """What each column was taken as, and how the file was read."""
+
+    key, link = "taken", "Columns"
+
+    @property
+    def is_shown(self) -> bool:
+        """Whether anything is known."""
+        return bool(self.data.columns or self.data.reading)
+
+    @property
+    def table(self) -> list[list[str]]:
+        """The heads, and a line for each column; what is empty for all of them is left out."""
+        shown = columns_shown(self.data.columns)
+        indices = [0, *(j for j in range(1, len(HEADS)) if any(line[j] for line in shown))]
+        return [[line[j] for j in indices] for line in (HEADS, *shown)] if shown else []
+
+    def facts(self) -> Json:
+        """The columns."""
+        names = {"name": "name", "kind": "kind", "values": "detail", "missing": "gaps"}
+        return {"columns": [{key: getattr(c, own) for key, own in names.items()} for c in self.data.columns]}
+
+    def without_values(self, model: FittedModel) -> Json:
+        """Names and kinds."""
+        return {"columns": without_details(self.data.columns)}

@@ -1,0 +1,121 @@
+"""The section on the fit: restarts, and the numbers of groups that were tried, as a figure that needs no script."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
+
+import numpy as np
+from markupsafe import Markup
+
+from softecm.report.fit import plain_parameters
+from softecm.report.inputs import FittedModel
+from softecm.report.packing import finite
+from softecm.report.sections.base import Json, Section
+from softecm.report.templating import as_float, as_number, term
+
+MOST_RUNS = 20
+MOST_NAMED = 20  # numbers of groups below the figure
+WIDE, HIGH = 640, 220  # of the figure, as in fit.html
+LEFT, RIGHT, TOP, BOTTOM = 56, 16, 24, 46
+
+RUN_COLUMNS = {
+    "run": "Run",
+    "objective": "Objective",
+    "n_iter": "Iterations",
+    "converged": "Converged",
+    "separation": "Separation",
+    "collapsed": "Merged",
+    "best": "Best",
+}
+
+
+class RunsTable(NamedTuple):
+    """The table of restarts, the lowest objective first."""
+
+    head: list[Markup]
+    rows: list[tuple[bool, list[str]]]  # whether the run was kept, and its cells
+    other_terms: bool  # whether the objective of the run that was kept is not where the curve ends
+
+
+def runs_table(runs: Mapping[str, Sequence[object]], history: Sequence[float]) -> RunsTable:
+    """The restarts of a fit with this history of the objective."""
+    keys = [key for key in RUN_COLUMNS if key in runs]
+    values = np.asarray(runs.get("objective", ()), dtype=np.float64)
+    order = np.argsort(values, kind="stable")[:MOST_RUNS].tolist()
+    is_best = [bool(best) for best in runs.get("best", [False] * len(values))]
+    own = [value for value, best in zip(values.tolist(), is_best, strict=False) if best]
+    other = bool(own) and bool(len(history)) and abs(own[0] - history[-1]) > 1e-6 * abs(own[0])
+    head = [term(RUN_COLUMNS[key], RUN_COLUMNS[key].lower()) for key in keys]
+    return RunsTable(head, [(is_best[i], [_cell(key, runs[key][i]) for key in keys]) for i in order], other)
+
+
+def _cell(key: str, value: object) -> str:
+    if key in ("converged", "collapsed", "best"):
+        return "yes" if value else "no"
+    if key == "objective":  # those of runs differ late
+        return f"{as_float(value):.6g}"
+    return str(int(as_float(value)) + 1) if key == "run" else as_number(value)
+
+
+class Tried(NamedTuple):
+    """A number of groups that was tried, and where its mark is in the figure."""
+
+    number: int
+    value: float | None  # None where clusters merged or are empty
+    x: float
+    y: float
+    is_named: bool  # of many numbers, not all are
+
+
+class FitSection(Section):
+    """Numbers of groups that were tried, restarts, parameters, and the code that does it again."""
+
+    key, link = "run", "The fit"
+
+    @property
+    def tried(self) -> list[Tried]:
+        """Each number of groups; those that merged lie below the others."""
+        candidates, chosen = self.data.candidates, self.data.partition.n_clusters
+        step, every = (WIDE - LEFT - RIGHT) / max(len(candidates), 1), -(-len(candidates) // MOST_NAMED)
+        return [
+            Tried(c, value, LEFT + (i + 0.5) * step, self._height(value), i % every == 0 or c == chosen)
+            for i, (c, value) in enumerate(candidates.items())
+        ]
+
+    @property
+    def ends(self) -> dict[float, float]:
+        """The least and the largest value, and how high they are in the figure."""
+        known = [value for value in self.data.candidates.values() if value is not None]
+        return {value: self._height(value) for value in (min(known, default=0.0), max(known, default=1.0))}
+
+    def _height(self, value: float | None) -> float:
+        if value is None:
+            return HIGH - BOTTOM - 8
+        known = [one for one in self.data.candidates.values() if one is not None]
+        low, high = min(known, default=0.0), max(known, default=1.0)
+        share = 0.5 if high <= low else (value - low) / (high - low)
+        return HIGH - BOTTOM - 16 - share * (HIGH - BOTTOM - 16 - TOP)
+
+    @property
+    def runs(self) -> RunsTable:
+        """The restarts."""
+        return runs_table(self.data.runs, self.data.history)
+
+    def payload(self) -> Json:
+        """The course of the objective."""
+        return {"history": [float(v) for v in self.data.history]}
+
+    def facts(self) -> Json:
+        """How it was computed."""
+        return {
+            "candidates": {str(c): value for c, value in self.data.candidates.items()},
+            "parameters": dict(self.data.parameters),
+            "objective": finite(self.data.history[-1]) if self.data.history else None,
+        }
+
+    def without_values(self, model: FittedModel) -> Json:
+        """All but parameters that are data, and the code, which names files."""
+        kept = ("candidates", "candidates_note", "history", "runs")
+        parameters = plain_parameters(model, self.data.parameters)
+        return {"parameters": parameters, **{name: getattr(self.data, name) for name in kept}}

@@ -1,0 +1,63 @@
+"""The section on what was found: three sentences, and how many objects there are of each kind."""
+
+from __future__ import annotations
+
+from functools import cached_property
+
+from softecm.report.fit import own_warnings
+from softecm.report.inputs import FittedModel
+from softecm.report.sections.base import Json, Section
+from softecm.report.sections.groups import SetName, set_names
+from softecm.report.words import three_sentences
+
+
+class Findings(Section):
+    """What was found, in words and counts."""
+
+    key, link = "found", "Findings"
+
+    @cached_property
+    def sets(self) -> list[SetName]:
+        """All sets, the empty set first."""
+        return set_names(self.data.partition)
+
+    @property
+    def sentences(self) -> tuple[str, str, str]:
+        """The groups, who lies between, who belongs nowhere."""
+        data = self.data
+        return three_sentences(data.partition, data.ids, merged=data.merged, noun=data.noun, clear=data.clear)
+
+    @property
+    def decisions(self) -> dict[str, int]:
+        """How many objects each word is said of."""
+        return self.data.partition.decisions(self.data.clear).counts()
+
+    def payload(self) -> Json:
+        """How many objects each set has, and how much mass."""
+        return {
+            "merged": self.data.merged,
+            "counts": [one.count for one in self.sets],
+            "decisions": self.decisions,
+            "means": [one.mean for one in self.sets],
+            "clear": self.data.clear,
+        }
+
+    def facts(self) -> Json:
+        """The same."""
+        partition = self.data.partition
+        return {
+            "sentences": list(self.sentences),
+            "n_objects": len(partition),
+            "n_clusters": partition.n_clusters,
+            "cluster_names": list(partition.focal_sets.cluster_names),
+            "objects_by_set": {one.label: one.count for one in self.sets},
+            "decisions": self.decisions,
+            "clear": self.data.clear,
+            "scores": dict(self.data.scores),
+            "warnings": list(self.data.warnings),
+        }
+
+    def without_values(self, model: FittedModel) -> Json:
+        """Warnings of the model alone: others may quote a cell."""
+        warnings = own_warnings(model, self.data.warnings)
+        return {"merged": self.data.merged, "scores": self.data.scores, "warnings": warnings}
