@@ -13,7 +13,7 @@ from torch import Tensor
 
 from softecm._checks import check_count, check_number
 from softecm.kernels.soft_dtw import dtw_sums, soft_dtw_sums
-from softecm.spaces.series import SeriesBatch, TimeSeries, filled, to_list
+from softecm.spaces.series import SeriesBatch, SeriesSpace, TimeSeries, filled, to_list
 
 if TYPE_CHECKING:
     from softecm.distances import SemiMetric
@@ -153,7 +153,7 @@ def barycenter(
     """
     check_number("tol", tol, least=0, hint="1e-6 is usual.")
     space = metric.make_space()
-    if not isinstance(space, TimeSeries) or not space.holds_series:
+    if not isinstance(space, SeriesSpace) or not space.holds_series:
         raise ValueError(f"metric must be one between series; got {metric!r}. SoftDTW() and SoftMSM() are.")
     batch, w, start = _prepared(X, weights, init, space.length, space.layout, max_iter)
     fitted = metric.fitted(batch, None)

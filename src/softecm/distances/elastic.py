@@ -29,7 +29,7 @@ from softecm.distances.soft_dtw import RAW, both_ways, check_band, gamma_of, gra
 from softecm.kernels.elastic import Rule, elastic, elastic_sums
 from softecm.kernels.soft_dtw import Pairs, Rows
 from softecm.spaces.base import Space
-from softecm.spaces.series import OPTIONS, EncodedSeries, SeriesBatch, TimeSeries, as_batch
+from softecm.spaces.series import OPTIONS, EncodedSeries, SeriesBatch, SteppedSeries, TimeSeries, as_batch
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -44,7 +44,7 @@ class Elastic(SemiMetric):
     znormalise: bool = False
     length: int | str = "median"
     layout: str = "tslearn"
-    space = TimeSeries
+    space: ClassVar[type[Space]] = TimeSeries
     degree = 1.0
     SAVED = OPTIONS
     #: Whether every channel is aligned for itself.
@@ -64,7 +64,7 @@ class Elastic(SemiMetric):
         """Whether half of each series' distance to itself is taken off."""
         return False
 
-    def make_space(self) -> TimeSeries:
+    def make_space(self) -> SteppedSeries:
         """Series with this metric's layout and prototype length."""
         return TimeSeries(self.length, self.layout)
 

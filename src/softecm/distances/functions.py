@@ -12,7 +12,7 @@ from softecm.distances.auto import resolve_metric
 from softecm.distances.base import SemiMetric, blocks
 from softecm.distances.series_euclidean import SeriesEuclidean
 from softecm.kernels import soft_dtw as kernels
-from softecm.spaces.series import TimeSeries, as_batch, to_list
+from softecm.spaces.series import SeriesSpace, as_batch, to_list
 
 
 def soft_dtw(
@@ -133,7 +133,7 @@ def series_distances(
     """
     chosen = resolve_metric(metric, None)
     space = chosen.make_space()
-    if not isinstance(space, TimeSeries):
+    if not isinstance(space, SeriesSpace):
         raise ValueError(f"metric must be one between series; got {metric!r}. 'softdtw', 'dtw' and 'msm' are.")
     if dtype not in ("float32", "float64"):
         raise ValueError(f"dtype must be 'float64' or 'float32'; got {dtype!r}.")

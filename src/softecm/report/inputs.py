@@ -11,8 +11,8 @@ from scipy.sparse import issparse
 
 from softecm._checks import frame_of
 from softecm.belief import CredalPartition
-from softecm.spaces import TimeSeries
 from softecm.spaces.raw import ids_of
+from softecm.spaces.series import SeriesSpace
 
 if TYPE_CHECKING:
     from softecm.fit.settings import PrototypeModel
@@ -69,7 +69,7 @@ def of_series(model: FittedModel) -> bool:
     fitted = comparing(model)
     if fitted is None or pairwise(model):
         return False
-    return isinstance(fitted.model_.space.visible, TimeSeries)
+    return isinstance(fitted.model_.space.visible, SeriesSpace)
 
 
 def in_views(model: Comparing) -> bool:
@@ -182,16 +182,16 @@ def same_masses(model: FittedModel, X: Data, fitted: CredalPartition) -> bool:
 
 def series_of(model: Comparing, some: Data) -> tuple[list[FloatArray], list[FloatArray]]:
     """Series and prototypes as (length, channels) arrays, whatever layout they came in."""
-    space = cast(TimeSeries, model.model_.space.visible)
+    space = cast(SeriesSpace, model.model_.space.visible)
     return space.drawn(space.check(cast(Any, model), some, reset=False)), prototype_series(model)
 
 
 def channels_of(model: Comparing) -> Sequence[str]:
     """What the channels of its series are called."""
-    return cast(TimeSeries, model.model_.space.visible).channels
+    return cast(SeriesSpace, model.model_.space.visible).channels
 
 
 def prototype_series(model: Comparing) -> list[FloatArray]:
     """The prototypes as (length, channels) arrays."""
     space = model.model_.space
-    return cast(TimeSeries, space.visible).curves(space.visible_part(model.model_.whole()))
+    return cast(SeriesSpace, space.visible).curves(space.visible_part(model.model_.whole()))

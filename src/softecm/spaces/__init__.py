@@ -5,7 +5,7 @@ from softecm.spaces.columns import CategoryColumn, NumberColumn
 from softecm.spaces.dissimilarities import Dissimilarities
 from softecm.spaces.encoded import EncodedTable, Layout
 from softecm.spaces.real import RealVectors
-from softecm.spaces.series import SeriesBatch, TimeSeries
+from softecm.spaces.series import SeriesBatch, SeriesSpace, TimeSeries
 from softecm.spaces.states import States
 from softecm.spaces.tables import Table, TableOptions
 from softecm.spaces.texture import Texture
@@ -22,6 +22,7 @@ __all__ = [
     "NumberColumn",
     "RealVectors",
     "SeriesBatch",
+    "SeriesSpace",
     "Space",
     "States",
     "Table",

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import math
+from abc import abstractmethod
 from collections.abc import Hashable, Sequence, Sized
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, ClassVar, Self, TypeAlias
+from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeAlias
 
 import numpy as np
 import torch
@@ -259,18 +260,14 @@ OPTIONS = rules(length=either(text("median", "max"), count(least=2, most=MOST_ST
 
 
 @dataclass(frozen=True)
-class TimeSeries(Space):
-    """Series of equal or unequal length; all prototypes have one length, by default the median of the series'.
-
-    Missing steps inside a series (NaN) are put on the line between their neighbours for metrics that align, and left
-    out for those that compare step by step.
-    """
+class SeriesSpace(Space, savable=False):
+    """What all spaces of series have in common: options, and that prototypes are shown as curves."""
 
     length: int | str = "median"
     layout: str = "tslearn"
     n_channels: int = 0
     dtype: torch.dtype = torch.float64
-    holds_series: ClassVar[bool] = True  # prototypes are series, not features of series
+    holds_series: ClassVar[bool] = False  # prototypes are series, not features of series
     SAVED = rules(
         n_channels=count(size="p"),
         length=count(least=2, most=MOST_STEPS),
@@ -278,11 +275,144 @@ class TimeSeries(Space):
         dtype=numeric_type,
     )
 
+    def _length_of(self, lengths: Lengths) -> int:
+        """The prototypes' length, for objects of such lengths."""
+        if not isinstance(self.length, str):
+            return self.length
+        check_choice("length", self.length, ("median", "max"), "Or give a number of steps.")
+        return lengths.median() if self.length == "median" else max(lengths.counts)
+
+    @abstractmethod
+    def drawn(self, X: Any) -> list[NDArray[np.float64]]:
+        """Checked series as (L, d) arrays to draw."""
+
+    @abstractmethod
+    def curves(self, prototypes: Tensor) -> list[NDArray[np.float64]]:
+        """Prototypes as (L, d) arrays to draw."""
+
+    @property
+    def channels(self) -> Sequence[str]:
+        """What the channels are called."""
+        return [f"channel {k + 1}" for k in range(self.n_channels)]
+
+
+@dataclass(frozen=True)
+class SteppedSeries(SeriesSpace, savable=False):
+    """Series that are encoded as they are, step by step, and so are prototypes."""
+
+    holds_series: ClassVar[bool] = True
+
     def check_prototypes(self, prototypes: Tensor) -> None:
         """Of any length."""
         if prototypes.ndim != 3 or prototypes.shape[2] != self.n_channels:
             raise Misfit(f"model_.prototypes should be series of {self.n_channels} channels")
         refuse_odd_numbers(prototypes)
+
+    def starts(self, x: EncodedSeries, rows: Tensor) -> Tensor:
+        """The chosen series, drawn over the prototypes' length."""
+        batch = as_batch(x)
+        picked = batch[rows]
+        length = self.length if isinstance(self.length, int) else picked.values.shape[1]
+        if picked.lengths is None and picked.values.shape[1] == length:
+            return picked.values.clone()
+        values = picked.values.cpu().double().numpy()
+        ends = [values.shape[1]] * len(values) if picked.lengths is None else picked.lengths.tolist()
+        drawn = [resampled(row[:end], length) for row, end in zip(values, ends, strict=True)]
+        return torch.as_tensor(np.stack(drawn), dtype=picked.values.dtype, device=picked.values.device)
+
+    def coarser(self, x: EncodedSeries) -> tuple[Self, SeriesBatch] | None:
+        """Means over as many steps as leave most of the variance; None where even two would not."""
+        batch, length = as_batch(x), self.length
+        if not isinstance(length, int):
+            return None
+        curves = self.curves_behind(batch)
+        wanted = DETAIL * steps_variance(curves)
+        for steps in (k for k in COARSEST if length >= k * SHORTEST):
+            if steps_variance(in_blocks(curves, steps)) >= wanted:
+                return replace(self, length=-(-length // steps)), in_blocks(batch, steps)
+        return None
+
+    def curves_behind(self, batch: SeriesBatch) -> SeriesBatch:
+        """The series whose detail says how coarse encoded ones may be."""
+        return batch
+
+    def single(self, x: EncodedSeries) -> tuple[Self, SeriesBatch] | None:
+        """Where the series' own movement is not small beside their level, nor near the ends of the range."""
+        batch = as_batch(x)
+        moves, top = steps_variance(batch) ** 0.5, float(batch.values.abs().max())
+        if self.dtype != torch.float64 or not (moves > SMALLEST and top < min(LEVEL * moves, 1.0 / SMALLEST)):
+            return None
+        return replace(self, dtype=torch.float32), replace(batch, values=batch.values.float(), known={})
+
+    def finer(self, prototypes: Tensor, coarse: Space) -> Tensor:
+        """Drawn over this space's length."""
+        assert isinstance(self.length, int)
+        prototypes = prototypes.to(self.dtype)
+        flat = prototypes.reshape(-1, *prototypes.shape[-2:]).transpose(1, 2)
+        drawn = torch.nn.functional.interpolate(flat, self.length, mode="linear", align_corners=False)
+        return drawn.transpose(1, 2).reshape(*prototypes.shape[:-2], self.length, prototypes.shape[-1])
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Steps and channels."""
+        assert isinstance(self.length, int)
+        return (self.length, self.n_channels)
+
+    @property
+    def attributes(self) -> Sequence[str]:
+        """The prototypes' steps."""
+        return [f"step {t}" for t in range(self.length if isinstance(self.length, int) else 0)]
+
+    def keys(self, x: EncodedSeries) -> NDArray[np.uint64]:
+        """From values and length."""
+        batch = as_batch(x)
+        values = batch.values.double()
+        if self.dtype == torch.float32 and values.numel():  # the same draws, whatever was rounded on the way here
+            values = torch.round(values * 2.0 ** (KEY_BITS - math.frexp(float(values.abs().max()))[1]))
+        flat = values.cpu().numpy().reshape(len(batch), -1)
+        if batch.lengths is None:
+            return content_keys(flat)
+        return content_keys(np.column_stack([flat, batch.lengths.cpu().numpy()]))
+
+    @classmethod
+    def samples(cls, generator: torch.Generator, n: int) -> Tensor:
+        """Random walks of twelve steps in two channels."""
+        steps = torch.randn((n, 12, 2), generator=generator, dtype=torch.float64)
+        return steps.cumsum(1)
+
+    def padded(self, rows: Sequence[NDArray[np.float64]]) -> SeriesBatch:
+        """Series (L, d) padded to the longest, gaps filled."""
+        lengths = np.array([len(row) for row in rows])
+        longest = int(lengths.max())
+        inside = np.arange(longest) < lengths[:, None]
+        values = np.zeros((*inside.shape, rows[0].shape[1]))
+        values[inside] = np.concatenate(rows)
+        observed = inside[..., None] & ~np.isnan(values)
+        for i in np.flatnonzero(np.isnan(values).any((1, 2))):
+            values[i, : lengths[i]] = filled(rows[i])
+        return SeriesBatch(
+            torch.from_numpy(values).to(self.dtype),
+            None if inside.all() else torch.from_numpy(lengths),
+            None if observed.all() else torch.from_numpy(observed),
+        )
+
+    def stretched(self, rows: Sequence[NDArray[np.float64]]) -> Tensor:
+        """Series (L, d) as prototypes, each drawn over the longest; refused where they have other channels."""
+        if rows[0].shape[1] != self.n_channels:
+            raise ValueError(
+                f"init must hold series of {self.n_channels} channels, as X does; got {rows[0].shape[1]}. Give (c, L, d)."
+            )
+        length = max(map(len, rows))
+        return torch.as_tensor(np.stack([resampled(filled(row), length) for row in rows]), dtype=self.dtype)
+
+
+@dataclass(frozen=True)
+class TimeSeries(SteppedSeries):
+    """Series of equal or unequal length; all prototypes have one length, by default the median of the series'.
+
+    Missing steps inside a series (NaN) are put on the line between their neighbours for metrics that align, and left
+    out for those that compare step by step.
+    """
 
     def check(self, estimator: BaseEstimator, X: object, *, reset: bool) -> list[NDArray[np.float64]]:
         """Series as a list of (steps, channels)."""
@@ -327,28 +457,9 @@ class TimeSeries(Space):
         length = check_count("length", self._length_of(description), least=2, hint="Or use 'median' or 'max'.")
         return replace(self, length=length, n_channels=description.channels, dtype=dtype)
 
-    def _length_of(self, lengths: Lengths) -> int:
-        """The prototypes' length, for objects of such lengths."""
-        if not isinstance(self.length, str):
-            return self.length
-        check_choice("length", self.length, ("median", "max"), "Or give a number of steps.")
-        return lengths.median() if self.length == "median" else max(lengths.counts)
-
     def encode(self, X: list[NDArray[np.float64]]) -> SeriesBatch:
         """Pad to the longest, fill gaps."""
-        lengths = np.array([len(row) for row in X])
-        longest = int(lengths.max())
-        inside = np.arange(longest) < lengths[:, None]
-        values = np.zeros((*inside.shape, X[0].shape[1]))
-        values[inside] = np.concatenate(X)
-        observed = inside[..., None] & ~np.isnan(values)
-        for i in np.flatnonzero(np.isnan(values).any((1, 2))):
-            values[i, : lengths[i]] = filled(X[i])
-        return SeriesBatch(
-            torch.from_numpy(values).to(self.dtype),
-            None if inside.all() else torch.from_numpy(lengths),
-            None if observed.all() else torch.from_numpy(observed),
-        )
+        return self.padded(X)
 
     def decode(self, prototypes: Tensor) -> NDArray[np.floating]:
         """Prototypes (k, L, d), or (k, d, L) in aeon's layout."""
@@ -363,89 +474,6 @@ class TimeSeries(Space):
         """Prototypes as (L, d) arrays to draw."""
         return list(prototypes.detach().cpu().double().numpy())
 
-    @property
-    def channels(self) -> Sequence[str]:
-        """What the channels are called."""
-        return [f"channel {k + 1}" for k in range(self.n_channels)]
-
     def encode_prototypes(self, prototypes: object) -> Tensor:
         """Prototypes given as series; those of unequal length are drawn over the longest."""
-        rows = [filled(row) for row in to_list(prototypes, self.layout)]
-        if rows[0].shape[1] != self.n_channels:
-            raise ValueError(
-                f"init must hold series of {self.n_channels} channels, as X does; got {rows[0].shape[1]}. Give (c, L, d)."
-            )
-        length = max(len(row) for row in rows)
-        return torch.as_tensor(np.stack([resampled(row, length) for row in rows]), dtype=self.dtype)
-
-    def starts(self, x: EncodedSeries, rows: Tensor) -> Tensor:
-        """The chosen series, drawn over the prototypes' length."""
-        batch = as_batch(x)
-        picked = batch[rows]
-        length = self.length if isinstance(self.length, int) else picked.values.shape[1]
-        if picked.lengths is None and picked.values.shape[1] == length:
-            return picked.values.clone()
-        values = picked.values.cpu().double().numpy()
-        ends = [values.shape[1]] * len(values) if picked.lengths is None else picked.lengths.tolist()
-        drawn = [resampled(row[:end], length) for row, end in zip(values, ends, strict=True)]
-        return torch.as_tensor(np.stack(drawn), dtype=picked.values.dtype, device=picked.values.device)
-
-    def coarser(self, x: EncodedSeries) -> tuple[TimeSeries, SeriesBatch] | None:
-        """Means over as many steps as leave most of the variance; None where even two would not."""
-        batch, length = as_batch(x), self.length
-        if not isinstance(length, int):
-            return None
-        curves = self.curves_behind(batch)
-        wanted = DETAIL * steps_variance(curves)
-        for steps in (k for k in COARSEST if length >= k * SHORTEST):
-            if steps_variance(in_blocks(curves, steps)) >= wanted:
-                return replace(self, length=-(-length // steps)), in_blocks(batch, steps)
-        return None
-
-    def curves_behind(self, batch: SeriesBatch) -> SeriesBatch:
-        """The series whose detail says how coarse encoded ones may be."""
-        return batch
-
-    def single(self, x: EncodedSeries) -> tuple[TimeSeries, SeriesBatch] | None:
-        """Where the series' own movement is not small beside their level, nor near the ends of the range."""
-        batch = as_batch(x)
-        moves, top = steps_variance(batch) ** 0.5, float(batch.values.abs().max())
-        if self.dtype != torch.float64 or not (moves > SMALLEST and top < min(LEVEL * moves, 1.0 / SMALLEST)):
-            return None
-        return replace(self, dtype=torch.float32), replace(batch, values=batch.values.float(), known={})
-
-    def finer(self, prototypes: Tensor, coarse: Space) -> Tensor:
-        """Drawn over this space's length."""
-        assert isinstance(self.length, int)
-        prototypes = prototypes.to(self.dtype)
-        flat = prototypes.reshape(-1, *prototypes.shape[-2:]).transpose(1, 2)
-        drawn = torch.nn.functional.interpolate(flat, self.length, mode="linear", align_corners=False)
-        return drawn.transpose(1, 2).reshape(*prototypes.shape[:-2], self.length, prototypes.shape[-1])
-
-    @property
-    def shape(self) -> tuple[int, ...]:
-        """Steps and channels."""
-        assert isinstance(self.length, int)
-        return (self.length, self.n_channels)
-
-    @property
-    def attributes(self) -> Sequence[str]:
-        """The prototypes' steps."""
-        return [f"step {t}" for t in range(self.length if isinstance(self.length, int) else 0)]
-
-    def keys(self, x: EncodedSeries) -> NDArray[np.uint64]:
-        """From values and length."""
-        batch = as_batch(x)
-        values = batch.values.double()
-        if self.dtype == torch.float32 and values.numel():  # the same draws, whatever was rounded on the way here
-            values = torch.round(values * 2.0 ** (KEY_BITS - math.frexp(float(values.abs().max()))[1]))
-        flat = values.cpu().numpy().reshape(len(batch), -1)
-        if batch.lengths is None:
-            return content_keys(flat)
-        return content_keys(np.column_stack([flat, batch.lengths.cpu().numpy()]))
-
-    @classmethod
-    def samples(cls, generator: torch.Generator, n: int) -> Tensor:
-        """Random walks of twelve steps in two channels."""
-        steps = torch.randn((n, 12, 2), generator=generator, dtype=torch.float64)
-        return steps.cumsum(1)
+        return self.stretched(to_list(prototypes, self.layout))

@@ -20,7 +20,7 @@ from softecm._warnings import UnseenCategoryWarning, warn
 from softecm.files.expected import NOT_NEGATIVE, Misfit, count, either, listed, number, numeric_type, plain, rules, text
 from softecm.spaces.columns import is_missing, kind_of, plain_value, refuse_unwritable
 from softecm.spaces.raw import raw_data
-from softecm.spaces.series import Lengths, SeriesBatch, TimeSeries
+from softecm.spaces.series import Lengths, SeriesBatch, SteppedSeries, to_list
 
 if TYPE_CHECKING:
     from sklearn.base import BaseEstimator
@@ -41,7 +41,7 @@ SUBSTITUTION = either(text(CONSTANT, TRANSITIONS), listed(listed(plain)))
 
 
 @dataclass(frozen=True)
-class States(TimeSeries):
+class States(SteppedSeries):
     """Sequences of states, each state a point, as far from the others as it costs to take it for them.
 
     A step of a prototype is a point among them: the mean of the points by the share of each state. A state that is
@@ -55,7 +55,7 @@ class States(TimeSeries):
         states=listed(plain, size="s", least=2, different=True),
         n_channels=count(size="s"),
         costs=listed(number(NOT_NEGATIVE)),
-        length=TimeSeries.SAVED["length"],
+        length=SteppedSeries.SAVED["length"],
         layout=text("tslearn"),
         substitution=SUBSTITUTION,
         dtype=numeric_type,
@@ -75,14 +75,14 @@ class States(TimeSeries):
         """Costs given for pairs of states; None where a rule makes them."""
         return None if isinstance(self.substitution, str) else self.substitution
 
-    def check(self, estimator: BaseEstimator, X: object, *, reset: bool) -> list[Steps]:  # type: ignore[override]
+    def check(self, estimator: BaseEstimator, X: object, *, reset: bool) -> list[Steps]:
         """Sequences as lists of states."""
         rows = to_sequences(X)
         if reset:
             estimator.n_features_in_ = 1
         return rows
 
-    def fit(self, X: list[Steps], *, dtype: torch.dtype) -> Self:  # type: ignore[override]
+    def fit(self, X: list[Steps], *, dtype: torch.dtype) -> Self:
         """Which states there are, what they cost for each other, and the prototypes' length."""
         states = _known_states(X)
         costs = _costs(X, states, self.substitution == TRANSITIONS, self._triples)
@@ -91,14 +91,6 @@ class States(TimeSeries):
         fitted = replace(self, length=max(length, 2), n_channels=len(states), dtype=dtype, states=states, costs=flat)
         fitted._warn_of_other_costs()
         return fitted
-
-    def describe(self, X: object) -> Any:
-        """What states cost for each other is learned from all sequences at once."""
-        raise self._needs_all()
-
-    def fit_described(self, description: object, *, dtype: torch.dtype) -> Self:
-        """As ``describe``."""
-        raise self._needs_all()
 
     @cached_property
     def places(self) -> NDArray[np.float64]:
@@ -127,12 +119,11 @@ class States(TimeSeries):
             UserWarning,
         )
 
-    def encode(self, X: list[Steps]) -> SeriesBatch:  # type: ignore[override]
+    def encode(self, X: list[Steps]) -> SeriesBatch:
         """The points of the steps."""
-        batch = super().encode([shares @ self.places for shares in self.drawn(X)])
-        return replace(batch, observed=None)
+        return replace(self.padded([shares @ self.places for shares in self.drawn(X)]), observed=None)
 
-    def drawn(self, X: list[Steps]) -> list[NDArray[np.float64]]:  # type: ignore[override]
+    def drawn(self, X: list[Steps]) -> list[NDArray[np.float64]]:
         """The shares of the states (L, S) at each step: all of one, or equal ones where it is not known."""
         number = {state: k for k, state in enumerate(self.states)}
         rows = np.vstack([np.eye(len(self.states)), np.full(len(self.states), 1.0 / len(self.states))])
@@ -167,7 +158,7 @@ class States(TimeSeries):
         shares = np.stack(self.curves(prototypes))
         return {state: shares[..., k] for k, state in enumerate(self.states)}
 
-    def decode(self, prototypes: Tensor) -> NDArray[np.object_]:  # type: ignore[override]
+    def decode(self, prototypes: Tensor) -> NDArray[np.object_]:
         """The likeliest state at each step (k, L)."""
         best = np.stack(self.curves(prototypes)).argmax(-1)
         names = np.empty(len(self.states), dtype=object)
@@ -187,7 +178,7 @@ class States(TimeSeries):
             rows = list(shares)
         else:
             rows = self.drawn(to_sequences(prototypes))
-        return super().encode_prototypes([row @ self.places for row in rows])
+        return self.stretched(to_list([row @ self.places for row in rows]))
 
     @classmethod
     def samples(cls, generator: torch.Generator, n: int) -> Tensor:

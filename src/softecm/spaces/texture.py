@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from hashlib import blake2b
-from typing import Any, ClassVar, Self
+from typing import TYPE_CHECKING, Self
 
 import numpy as np
 import torch
@@ -15,7 +15,10 @@ from torch import Tensor
 from softecm.files.expected import Misfit, array, count, flag, listed, rules
 from softecm.kernels.convolutions import KERNELS, THRESHOLDS, dilations_for, pooled, thresholds_of, z_normalized
 from softecm.spaces.base import SQUARABLE, Space, content_keys
-from softecm.spaces.series import MOST_STEPS, Lengths, TimeSeries, filled, resampled, to_list
+from softecm.spaces.series import MOST_STEPS, Lengths, SeriesSpace, TimeSeries, filled, resampled, to_list
+
+if TYPE_CHECKING:
+    from sklearn.base import BaseEstimator
 
 MOST_SERIES, MOST_CELLS = 512, 1 << 22  # from which features are learned
 THRESHOLD_SERIES = 64  # of these, from which thresholds are learned
@@ -49,14 +52,13 @@ def _first(rows: dict[int, Series]) -> dict[int, Series]:
 
 
 @dataclass(frozen=True, eq=False)
-class Texture(TimeSeries):
+class Texture(SeriesSpace):
     """Series encoded as a few principal components of their convolution features; shown as series again.
 
     Prototypes are points among the components. Each is shown as the series of the fit that is nearest to it, of those that
     are kept for that.
     """
 
-    holds_series: ClassVar[bool] = False
     n_components: int = 10
     znormalise: bool = True
     dilations: tuple[int, ...] = ()
@@ -66,7 +68,7 @@ class Texture(TimeSeries):
     examples: Tensor | None = None  # (m, length, channels): the series that prototypes are shown as
     places: Tensor | None = None  # (m, q): where they lie
     SAVED = rules(
-        TimeSeries.SAVED,
+        SeriesSpace.SAVED,
         length=count(size="steps", least=2, most=MOST_STEPS),
         dilations=listed(count(most=MOST_STEPS), size="dilations", least=1),
         thresholds=array("dilations p kernels four", allowed=SQUARABLE),
@@ -90,31 +92,33 @@ class Texture(TimeSeries):
         if not (1 <= kernels <= KERNELS and each == THRESHOLDS and len(self.center) == features):
             raise Misfit("model_.space should have a unit for every feature")
 
-    def check_prototypes(self, prototypes: Tensor) -> None:
-        """Points among the components."""
-        Space.check_prototypes(self, prototypes)
+    def check(self, estimator: BaseEstimator, X: object, *, reset: bool) -> list[Series]:
+        """Series as a list of (steps, channels)."""
+        return self._plain().check(estimator, X, reset=reset)
 
     def fit(self, X: list[Series], *, dtype: torch.dtype) -> Self:
         """Learn thresholds, units and components from some of the series."""
-        super().fit(X, dtype=dtype)  # refuses values that are too large
+        self._plain().fit(X, dtype=dtype)  # refuses values that are too large
         return self.fit_described(self.describe(X), dtype=dtype)
 
-    def describe(self, X: list[Series]) -> SeriesSample:  # type: ignore[override]
+    def describe(self, X: list[Series]) -> SeriesSample:
         """Some of the series, and the lengths of all."""
-        return SeriesSample.of(X, super().describe(X))
+        return SeriesSample.of(X, self._plain().describe(X))
 
-    def fit_described(self, description: SeriesSample, *, dtype: torch.dtype) -> Self:  # type: ignore[override]
+    def fit_described(self, description: SeriesSample, *, dtype: torch.dtype) -> Self:
         """The same from the series that all blocks have kept."""
-        sized = super().fit_described(description.lengths, dtype=torch.float64)
-        assert isinstance(sized.length, int)
+        sized = self._plain().fit_described(description.lengths, dtype=torch.float64)
+        length, channels = sized.shape
         rows = list(description.rows.values())
-        dilations = dilations_for(sized.length)
-        few = sized._batch(rows[:THRESHOLD_SERIES])
-        ready = replace(sized, dilations=dilations, thresholds=thresholds_of(*few, dilations))
+        dilations = dilations_for(length)
+        known = replace(self, length=length, n_channels=channels)
+        ready = replace(
+            known, dilations=dilations, thresholds=thresholds_of(*known._batch(rows[:THRESHOLD_SERIES]), dilations)
+        )
         features = ready._features(rows)
         center, axes = principal_axes(features, self.n_components)
-        shown = rows[: max(1, SHOWN_CELLS // (sized.length * sized.n_channels))]
-        drawn = torch.from_numpy(np.stack([resampled(filled(row), sized.length) for row in shown]))
+        shown = rows[: max(1, SHOWN_CELLS // (length * channels))]
+        drawn = torch.from_numpy(np.stack([resampled(filled(row), length) for row in shown]))
         places = (features[: len(shown)] - center) @ axes
         return replace(ready, center=center, axes=axes, examples=drawn, places=places, dtype=dtype)
 
@@ -133,7 +137,7 @@ class Texture(TimeSeries):
         assert self.thresholds is not None
         return pooled(*self._batch(X), self.dilations, self.thresholds)
 
-    def encode(self, X: list[Series]) -> Tensor:  # type: ignore[override]
+    def encode(self, X: list[Series]) -> Tensor:
         """Components (n, q)."""
         return torch.cat(
             [
@@ -146,6 +150,10 @@ class Texture(TimeSeries):
         assert self.center is not None
         assert self.axes is not None
         return ((features - self.center) @ self.axes).to(self.dtype)
+
+    def drawn(self, X: list[Series]) -> list[Series]:
+        """The series."""
+        return X
 
     def decode(self, prototypes: Tensor) -> NDArray[np.floating]:
         """The nearest series (k, L, d) of those kept, or (k, d, L) in aeon's layout."""
@@ -172,15 +180,11 @@ class Texture(TimeSeries):
         """Series of as many channels: they are encoded anew."""
         return isinstance(other, Texture) and other.n_channels == self.n_channels
 
-    def starts(self, x: Tensor, rows: Tensor) -> Tensor:  # type: ignore[override]
+    def starts(self, x: Tensor, rows: Tensor) -> Tensor:
         """The chosen series' components."""
         return x[rows].clone()
 
-    def coarser(self, x: Any) -> None:
-        """A few components are coarse already."""
-        return None
-
-    def single(self, x: Tensor) -> tuple[Texture, Tensor] | None:  # type: ignore[override]
+    def single(self, x: Tensor) -> tuple[Texture, Tensor] | None:
         """Components are of one size."""
         return None if self.dtype != torch.float64 else (replace(self, dtype=torch.float32), x.float())
 
@@ -199,7 +203,7 @@ class Texture(TimeSeries):
         """The components."""
         return [f"component {j + 1}" for j in range(self.shape[0])]
 
-    def keys(self, x: Tensor) -> NDArray[np.uint64]:  # type: ignore[override]
+    def keys(self, x: Tensor) -> NDArray[np.uint64]:
         """From the components."""
         return content_keys(x.cpu().double().numpy())
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import ClassVar, Self
+from typing import Self
 
 import numpy as np
 import torch
@@ -37,7 +37,7 @@ class TransformedSeries(TimeSeries):
     average.
     """
 
-    holds_series: ClassVar[bool] = False
+    holds_series = False
     of: str = VALUES
     znormalise: bool = False
     SAVED = rules(TimeSeries.SAVED, of=text(*FACES), znormalise=flag)
