@@ -130,7 +130,7 @@ MUTATIONS = [
     Mutation(
         "prior counted twice",
         "objective/problem.py",
-        "if self.pull is not None and not self.metric.is_quadratic:  # whose sums hold it already",
+        "if self.pull is not None and not self.metric.closed_form.quadratic:  # whose sums hold it already",
         "if self.pull is not None:",
         "tests/contracts/test_glue.py",
     ),

@@ -85,7 +85,7 @@ def test_links_are_heeded_whatever_the_metric_and_the_solver(metric, solver):
 def test_the_objective_never_rises(many, metric, relaxation):
     for seed in range(many // 5):
         problem = random_problem(seed)
-        if relaxation == "exact" and not metric.is_quadratic:
+        if relaxation == "exact" and not metric.closed_form.quadratic:
             problem["focal"] = FocalSets.up_to(problem["focal"].n_clusters, 1)
         rng = np.random.default_rng(seed)
         pairs = sample_constraints(rng.integers(0, 3, len(problem["x"])), int(rng.integers(1, 10)), random_state=seed)

@@ -89,7 +89,7 @@ def test_pairwise_alone_is_enough():
     options = {"delta": 3.0, "relaxation": "gap", "random_state": 0, "tol": 1e-8}
     ours = SoftECM(3, metric=SquaredLike(), **options).fit(X)
     np.testing.assert_allclose(ours.objective_, SoftECM(3, **options).fit(X).objective_, rtol=1e-5)
-    assert not SquaredLike().is_quadratic
+    assert not SquaredLike().closed_form.quadratic
 
 
 @pytest.mark.parametrize("metric", [*VECTORS, rbf], ids=[*VECTORS, "rbf"])
@@ -121,7 +121,7 @@ def test_the_objective_never_rises(name, relaxation, solver, many):
             alpha=float(rng.uniform(0, 2)), beta=float(rng.choice([1.1, 1.5, 2.0])),
             delta=float(rng.uniform(0.5, 3)), lam=float(rng.choice([0.1, 1.0, 5.0])),
         )  # fmt: skip
-        limit = 1e-9 if metric.is_quadratic and solver == "auto" else 1e-6
+        limit = 1e-9 if metric.closed_form.quadratic and solver == "auto" else 1e-6
         assert largest_rise(run.history[0]) <= limit, f"seed {seed}"
 
 

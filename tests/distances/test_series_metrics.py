@@ -62,7 +62,7 @@ def test_waves_are_told_apart_and_the_objective_never_rises(metric, relaxation):
     X, kinds = waves(10)
     model = SoftECM(2, metric=metric, relaxation=relaxation, n_init=2, random_state=0, max_iter=100).fit(X)
     assert adjusted_rand_score(kinds, model.labels_) == 1
-    assert largest_rise(model.history_) <= (1e-9 if metric.is_quadratic else 1e-6)
+    assert largest_rise(model.history_) <= (1e-9 if metric.closed_form.quadratic else 1e-6)
     assert model.prototypes_.shape == (3, 40, 1)
     assert model.partition_ == model.predict_partition(X)
     np.testing.assert_allclose(model.explain(X).sum(-1), model.transform(X), rtol=1e-6, atol=1e-8)

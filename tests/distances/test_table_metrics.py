@@ -126,7 +126,7 @@ def test_gradient_and_sums_agree_with_differences_where_there_are_gaps(metric, r
         numeric = (cost(v + h * direction) - cost(v - h * direction)) / (2 * h)
         torch.testing.assert_close((gradient * direction).sum(), numeric, rtol=1e-5, atol=1e-5)
     sums = metric.closed_form.sums(x, v, w)
-    if metric.is_quadratic:
+    if metric.closed_form.quadratic:
         torch.testing.assert_close(2 * (sums.curvature * v - sums.moment), gradient)
         u = v + 0.1 * torch.from_numpy(rng.normal(size=v.shape))
         rise = ((sums.curvature * u - 2 * sums.moment) * u - (sums.curvature * v - 2 * sums.moment) * v).sum()
@@ -146,13 +146,13 @@ def test_the_objective_never_rises(relaxation, kind, many):
         focal = FocalSets.up_to(int(rng.integers(2, 4)), int(rng.integers(1, 4)))
         start = space.starts(x, torch.arange(focal.n_clusters))
         run = soft_ecm(
-            x, metric, focal, start[None], relaxation=relaxation, max_iter=10 if metric.is_quadratic else 5,
+            x, metric, focal, start[None], relaxation=relaxation, max_iter=10 if metric.closed_form.quadratic else 5,
             alpha=float(rng.uniform(0, 2)), beta=float(rng.choice([1.1, 1.5, 2.0])),
             delta=float(rng.uniform(0.5, 3)), lam=float(rng.choice([0.1, 1.0, 5.0])),
         )  # fmt: skip
-        if relaxation == "exact" and not metric.is_quadratic:
+        if relaxation == "exact" and not metric.closed_form.quadratic:
             continue  # lambda is raised in between
-        assert largest_rise(run.history[0]) <= (1e-9 if metric.is_quadratic else 1e-6), f"seed {seed}"
+        assert largest_rise(run.history[0]) <= (1e-9 if metric.closed_form.quadratic else 1e-6), f"seed {seed}"
 
 
 @pytest.mark.parametrize(("missing", "loss"), [(0.1, 0.05), (0.3, 0.15)])

@@ -128,7 +128,7 @@ def test_known_labels_number_the_clusters(kind):
 def test_batches_have_a_shape_that_all_groups_share(kind):
     X = drawn(kind)
     model = SoftECM(3, random_state=0, n_init=3).partial_fit(X[:180]).partial_fit(X[180:])
-    assert model.metric_.is_quadratic
+    assert model.metric_.closed_form.quadratic
     if kind == "alike":
         assert model.metric_.name == "mahalanobis"
         assert adjusted_rand_score(Y, model.predict(X)) > 0.9

@@ -136,7 +136,8 @@ def test_prototypes_that_are_no_means_need_a_deeper_valley(rng):
     labels, means = on_a_line(x, [0, 3.6])
     apart = []
     for metric in (SquaredEuclidean(), SoftDTW()):
-        geometry = Geometry.of_prototypes(metric, means.to_clusters, means.between)
+        quadratic = metric.closed_form.quadratic
+        geometry = Geometry.of_prototypes(means.to_clusters, means.between, metric.degree, are_means=quadratic)
         apart.append(groups_apart(labels, geometry, np.ones(400)))
     assert apart == [2, 1]
 

@@ -19,7 +19,7 @@ from softecm.algorithms.base import PrototypeClusterer
 from softecm.algorithms.parameters import FamilyParameters, checked
 from softecm.belief import CredalPartition
 from softecm.constraints import groups_of_labels, links_of_labels, partial_labels, warn_of_labels
-from softecm.distances.auto import UNITS, MetricChoice, choose_for, resolve_metric, with_finding
+from softecm.distances.auto import UNITS, MetricChoice, choose_for, resolve_metric
 from softecm.distances.base import SemiMetric
 from softecm.distances.mahalanobis import Mahalanobis
 from softecm.distances.mixed import Mixed
@@ -302,7 +302,7 @@ class PrototypeFamily(FamilyParameters, PrototypeClusterer):
         if choice is not None:
             self.left_out_ = dict(choice.left_out)
         if choice is not None and "metric" in self.get_params(deep=False):
-            self.metric_reason_ = with_finding(choice.reason, model.metric)
+            self.metric_reason_ = "; ".join(filter(None, (choice.reason, model.metric.finding)))
 
     def _store_scattered(self, partition: Any) -> None:
         """A partition that stays where its objects are; labels and scores only where they can stay there, too."""
@@ -532,7 +532,7 @@ class LinkableFamily(PrototypeFamily):
     def _check_means(self) -> None:
         check_is_fitted(self)
         metric = self.model_.metric
-        if not metric.is_quadratic:
+        if not metric.closed_form.quadratic:
             name = metric.name or type(metric).__name__
             raise TypeError(
                 f"metric must have means as prototypes for partial_fit; got {name}, which has none. Use "

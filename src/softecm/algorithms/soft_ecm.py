@@ -105,7 +105,7 @@ class SoftECMAlgorithm(Algorithm[Encoded | Scattered]):
     def device_of_runs(self, objects: Objects[Encoded | Scattered], start: Tensor, links: Links | None) -> torch.device:
         """In main memory where they are a few numbers and each step takes many operations on them."""
         metric, few = objects.metric, start.numel() <= FEW_NUMBERS
-        apart = few and links is None and metric.weighing is None and not metric.is_quadratic
+        apart = few and links is None and metric.weighing is None and not metric.closed_form.quadratic
         return torch.device("cpu") if apart else objects.device
 
 

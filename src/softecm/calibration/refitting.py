@@ -218,7 +218,7 @@ def _ready(model: Any, X: object) -> EncodedModel:
     mixture = GaussianGroups.of(objects.metric, x)
     if mixture is not None:
         mixture = mixture.likeliest(start, inside, distances.argmin(1))
-    quadratic = objects.metric.is_quadratic
+    quadratic = objects.metric.closed_form.quadratic
     sharp = ColumnGroups.of(x, start, inside) if quadratic else None
     smooth: GaussianGroups | ColumnGroups | None = mixture
     if mixture is not None:

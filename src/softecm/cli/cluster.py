@@ -317,11 +317,11 @@ def _check_size(source: ObjectSource, request: Request) -> None:
 
 def _say_metric(out: Console, fitted: FittedFile, measure: Measure) -> None:
     """Why the metric was taken; where the fit has found another shape of groups, on the screen, too."""
-    from softecm.distances.auto import AUTO, with_finding
+    from softecm.distances.auto import AUTO
 
     model = fitted.model
     if model.metric != AUTO:
-        model.metric_reason_ = with_finding(measure.why, model.model_.metric)
+        model.metric_reason_ = "; ".join(filter(None, (measure.why, model.model_.metric.finding)))
     elif model.metric_reason_ != measure.why:
         out.print(Text(f"  metric after the fit: {model.metric_.name} ({model.metric_reason_})", style="dim"))
 

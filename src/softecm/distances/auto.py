@@ -237,12 +237,6 @@ def is_auto(metric: object) -> bool:
     return isinstance(metric, str) and metric == AUTO
 
 
-def with_finding(reason: str, metric: object) -> str:
-    """Why a metric was taken, and what it found about the columns when it was fitted."""
-    finding = getattr(metric, "finding", "")
-    return f"{reason}; {finding}" if finding else reason
-
-
 def is_series_auto(metric: object) -> bool:
     """Whether it is to be found, for series only."""
     return isinstance(metric, str) and metric == SERIES_AUTO
@@ -431,7 +425,7 @@ def try_metric(metric: SemiMetric, space: Space, x: object) -> None:
     with torch.no_grad():
         again = metric.pairwise(objects.clone(), prototypes.clone())
     doubt = _doubt(d, again, objects, rows.tolist())
-    if not metric.is_quadratic and not has_slope(metric, objects, prototypes):
+    if not metric.closed_form.quadratic and not has_slope(metric, objects, prototypes):
         doubt = doubt or FLAT
     if doubt:
         warn(f"metric {name} {doubt}")

@@ -256,6 +256,7 @@ class SemiMetric(Savable, ABC):
     single: ClassVar[bool] = False
     #: Whether prototypes are objects themselves, given by their numbers: there is then nothing to differentiate.
     discrete: ClassVar[bool] = False
+    finding: str = ""  # what a fitted metric has found about the columns, in a sentence
 
     @abstractmethod
     def pairwise(self, x: Any, v: Tensor) -> Tensor:
@@ -280,12 +281,6 @@ class SemiMetric(Savable, ABC):
     def weighing(self) -> Weighing | None:
         """How weights of several views are found with the clusters; None: there is nothing to weigh."""
         return None
-
-    @property
-    @final
-    def is_quadratic(self) -> bool:
-        """Whether weighted barycentres are weighted means, so that the prototype step is one linear system."""
-        return self.closed_form.quadratic
 
     @final
     def fitted(self, x: Any, weights: Tensor | None) -> SemiMetric:

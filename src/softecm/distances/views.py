@@ -162,6 +162,9 @@ class Combined(Weighed):
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "metrics", checked_metrics(self.metrics))
+        object.__setattr__(self, "degree", max(part.degree for part in self.parts))
+        object.__setattr__(self, "gpu", all(part.gpu for part in self.parts))
+        object.__setattr__(self, "single", all(part.single for part in self.parts))
         check_choice("scaling", self.scaling, SCALINGS, "'spread' makes views of different units count alike.")
         self.check_rule(WEIGHTS)
         if not isinstance(self.weights, str):
@@ -183,21 +186,6 @@ class Combined(Weighed):
     def alone(self) -> SemiMetric | None:
         """The only view's metric; None where there are several."""
         return self.parts[0] if len(self.parts) == 1 else None
-
-    @property
-    def degree(self) -> float:  # type: ignore[override]
-        """The highest of the parts'."""
-        return max(part.degree for part in self.parts)
-
-    @property
-    def gpu(self) -> bool:  # type: ignore[override]
-        """Where all parts have code for it."""
-        return all(part.gpu for part in self.parts)
-
-    @property
-    def single(self) -> bool:  # type: ignore[override]
-        """Where all parts may."""
-        return all(part.single for part in self.parts)
 
     @property
     def units(self) -> list[float]:
@@ -302,7 +290,7 @@ class Combined(Weighed):
             for view, (part, at, (_, later)) in enumerate(zip(self.parts, places, found, strict=True)):
                 counts = 1.0 if there is None else there[:, view, None]
                 own = later(weights * (counts / self.units[view]))
-                moment = own.moment if part.is_quadratic else slope_of(part, own, at)
+                moment = own.moment if part.closed_form.quadratic else slope_of(part, own, at)
                 joint.append((own.curvature.expand_as(at), moment))
             return Sums(joined([curvature for curvature, _ in joint]), joined([moment for _, moment in joint]))
 
@@ -360,10 +348,8 @@ class ViewMeans(ClosedForm):
 
     metric: Combined
 
-    @property
-    def quadratic(self) -> bool:  # type: ignore[override]
-        """Where barycentres are means in every view."""
-        return all(part.is_quadratic for part in self.metric.parts)
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "quadratic", all(part.closed_form.quadratic for part in self.metric.parts))
 
     def sums(self, x: EncodedViews | Tensor, v: Tensor, weights: Tensor) -> Sums:
         """Those of all views in a row."""

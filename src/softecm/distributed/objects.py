@@ -169,7 +169,7 @@ def _prepared(
     if not facts.weight > 0:
         raise ValueError("sample_weight must not be zero for every object; got only zeros. Leave it out to count all.")
     compares = metric.discrete or algorithm.compares
-    check_size(chosen, 0, quadratic=metric.is_quadratic, compares=compares)  # masses stay with the blocks
+    check_size(chosen, 0, quadratic=metric.closed_form.quadratic, compares=compares)  # masses stay with the blocks
     space = named(space.fit_described(facts.description, dtype=chosen.dtype), facts.names)
     encoder = Encoder(space, None, owner, facts.n_features, facts.names, chosen.dtype, trusted=True)
     metric = metric.for_clusters(chosen.n_clusters)

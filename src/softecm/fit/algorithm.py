@@ -84,11 +84,11 @@ def soft_ecm_problem(
             )
         assert isinstance(metric, Combined) and isinstance(x, EncodedViews)  # noqa: PT018 -- no others
         return ViewsProblem(metric, metric.weighing, x, cost, relaxed, tol, beta.new_ones(len(metric.parts)))
-    by = solver or (Closed() if metric.is_quadratic else Descent())
+    by = solver or (Closed() if metric.closed_form.quadratic else Descent())
     alone = len(focal) == focal.n_clusters and links is None and pull is None
-    alone = alone and metric.is_quadratic and not by.descends
+    alone = alone and metric.closed_form.quadratic and not by.descends
     pull = None if pull is None else pull.to(beta)
-    races = not metric.is_quadratic  # rounds with an exact step cost next to nothing
+    races = not metric.closed_form.quadratic  # rounds with an exact step cost next to nothing
     problem = SoftECMProblem(metric, x, cost, relaxed, by, tol, by.patience, races, pull, alone)
     return problem if links is None else LinkedProblem.of(problem, links)
 
@@ -201,7 +201,7 @@ def barycenter_from(
     """The barycentre of all objects: Soft-ECM with one cluster and no empty set is just that."""
     alone = FocalSets.up_to(1, 1)
     cost = mass_cost(alone, 0.0, 2.0, None, like=start, weights=weights)
-    if metric.is_quadratic:
+    if metric.closed_form.quadratic:
         sums = evaluate(metric, x, start, cost, slopes=False)
         assert sums.curvature is not None and sums.moment is not None  # noqa: PT018 -- a quadratic metric has them
         return single_means(sums.curvature.double(), sums.moment.double(), start.double())[0].to(start.dtype)

@@ -311,7 +311,7 @@ def doubt_of_number(objects: InMemory[Encoded], model: PrototypeModel, partition
     labels = partition.labels()[rows]
     weights = (1.0 - partition.masses[rows, 0]) * counts
     far = np.asarray(model.distances(x), dtype=np.float64)[:, :c]
-    degree = 2.0 if model.metric.is_quadratic else 0.0  # for others it would give false hints
+    degree = 2.0 if model.metric.closed_form.quadratic else 0.0  # for others it would give false hints
     geometry = Geometry(far, np.zeros((c, c)), degree).without_itself(labels, weights)
     joined = joined_clusters(labels, geometry, weights)
     groups = int(connected_components(joined, directed=False)[0])

@@ -351,7 +351,7 @@ class InMemory(Objects[E]):
         if combined is not None:
             space = combined.make_space()
             return Version(replace(self, metric=combined, space=space, x=WholeRows(self.x)), space)  # type: ignore[arg-type]
-        if not algorithm.samples or self.metric.is_quadratic:
+        if not algorithm.samples or self.metric.closed_form.quadratic:
             return Version(self)
         return self.coarsened(algorithm) or (self.rounded(algorithm) if rounded else None) or Version(self)
 
@@ -422,7 +422,7 @@ def in_memory(
     n = len(x)
     if known is None:
         check_enough(chosen.n_clusters, n)
-    check_size(chosen, n, quadratic=metric.is_quadratic, compares=metric.discrete or algorithm.compares)
+    check_size(chosen, n, quadratic=metric.closed_form.quadratic, compares=metric.discrete or algorithm.compares)
     device = _device(algorithm, chosen, metric, space, x, runs)
     counts = np.ones(n) if given is None else given
     weights = None if given is None else torch.as_tensor(counts, dtype=chosen.dtype, device=device)

@@ -108,10 +108,10 @@ class ComparedStarts:
 def first_stage(fit: Fit) -> Stage:
     """Single clusters, delta and sets; where checkpoints are written, single clusters are the fit's last loop."""
     settings, objects, checkpoints = fit.settings, fit.objects, fit.checkpoints
-    gain = GAIN * settings.tol if settings.init.staged and not objects.metric.is_quadratic else settings.gain
+    gain = GAIN * settings.tol if settings.init.staged and not objects.metric.closed_form.quadratic else settings.gain
     simple = FocalSets.up_to(settings.n_clusters, 1)
     single = fit.using(focal=simple, beta=BETA, lam=0.0, relaxation=Exact, pairs=None, gain=gain)
-    if settings.init.staged and not objects.metric.is_quadratic:
+    if settings.init.staged and not objects.metric.closed_form.quadratic:
         single = single.using(solver=quicker(objects, single.settings))
     unit = first_delta(objects)
     if checkpoints is not None and checkpoints.reached == "clusters":
@@ -171,7 +171,7 @@ def clusters_alone(fit: Fit, clusters: Tensor, close: float | None) -> Outcome:
 def _pulled_together(fit: Fit, start: BestStart, unit: float) -> bool:
     """Whether the clusters of a start have merged, or most of them hold next to nothing, as in many columns of noise."""
     objects, c = fit.objects, fit.settings.n_clusters
-    points = fit.algorithm.adds_sets and objects.metric.is_quadratic  # whatever else prototypes are, it is as it was
+    points = fit.algorithm.adds_sets and objects.metric.closed_form.quadratic  # other prototypes: as it was
     if not objects.are_here or c < 2 or not points:
         return False
     return (start.merged or _left(objects, start.place, WIDER * unit)[1]) and objects.distinct(c) is None
@@ -298,7 +298,7 @@ def quicker(objects: Objects[object], settings: Settings) -> Solver | None:
     """Exact steps near the end of a fit can be extrapolated; where they are not exact, curvature saves iterations."""
     if settings.solver is not None:
         return settings.solver
-    if objects.metric.is_quadratic:
+    if objects.metric.closed_form.quadratic:
         return None if objects.space.sparse else Accelerated()  # wide iterations are not remembered
     return Descent(stiff=True, least=settings.gain) if settings.gain > 0.0 else None
 
@@ -412,7 +412,7 @@ def moved_clusters(compared: ComparedStarts) -> ComparedStarts:
     iterations are cheap: with an exact step, in memory.
     """
     fit, best = compared.fit, compared.best
-    exact = fit.algorithm.samples and fit.objects.metric.is_quadratic and compared.version.objects.are_here
+    exact = fit.algorithm.samples and fit.objects.metric.closed_form.quadratic and compared.version.objects.are_here
     for _ in range(MOVES if exact and fit.settings.n_clusters > 2 else 0):
         trials = _moves(fit, best)
         if trials is None:

@@ -188,7 +188,7 @@ class LinkedProblem:
 
     def fixed(self, state: State) -> Callable[[Tensor], tuple[Tensor, Tensor]]:
         """Eq. 8 as a function of the free prototypes: the masses are the state's."""
-        if self.metric.is_quadratic:
+        if self.metric.closed_form.quadratic:
             return self.rest.fixed(state)
         alone = self._of_rest(state)
         assert alone is not None

@@ -66,7 +66,7 @@ class Relaxation(ABC):
 
     def constraint(self, prototypes: Tensor, inner: Tensor | None = None) -> ConstraintCost:
         """Price and derivative of the constraint."""
-        return self._quadratic(prototypes) if self.metric.is_quadratic else self._general(prototypes, inner)
+        return self._quadratic(prototypes) if self.metric.closed_form.quadratic else self._general(prototypes, inner)
 
     @abstractmethod
     def _general(self, prototypes: Tensor, inner: Tensor | None) -> ConstraintCost:
@@ -404,14 +404,14 @@ class SoftECMProblem:
 
     def fixed(self, state: State) -> Callable[[Tensor], tuple[Tensor, Tensor]]:
         """Eq. 8 as a function of the free prototypes: the masses are the state's."""
-        data = self._quadratic(state) if self.metric.is_quadratic else self._weighted(state)
+        data = self._quadratic(state) if self.metric.closed_form.quadratic else self._weighted(state)
 
         def cost(free: Tensor) -> tuple[Tensor, Tensor]:
             leaf = free.detach().requires_grad_()
             with torch.enable_grad():
                 expanded = self.relaxation.expand(leaf)
             value, gradient = data(expanded.detach())
-            if self.pull is not None and not self.metric.is_quadratic:  # whose sums hold it already
+            if self.pull is not None and not self.metric.closed_form.quadratic:  # whose sums hold it already
                 price, slope = self.pull.cost(self.metric, expanded)
                 value, gradient = value + price, gradient.clone()
                 gradient[:, : slope.shape[1]] += slope

@@ -32,7 +32,7 @@ class PrototypePull:
     def cost(self, metric: SemiMetric, prototypes: Tensor) -> tuple[Tensor, Tensor]:
         """The price (runs,) and its derivative (runs, k, *shape) at prototypes (runs, f, *shape)."""
         own = prototypes[:, : len(self.points)].detach()
-        if metric.is_quadratic:
+        if metric.closed_form.quadratic:
             apart = own - self.points
             pull = metric.closed_form.tensor(self._along(apart) * apart)
             return (pull * apart).flatten(1).sum(1), 2.0 * pull
@@ -49,7 +49,7 @@ class PrototypePull:
         gradient = evaluation.gradient.clone()
         gradient[:, :k] += slope
         found = replace(evaluation, cost=evaluation.cost + cost, gradient=gradient)
-        if not metric.is_quadratic or evaluation.curvature is None or evaluation.moment is None:
+        if not metric.closed_form.quadratic or evaluation.curvature is None or evaluation.moment is None:
             return found
         weights = self._along(self.points)
         moment = evaluation.moment.clone()

@@ -89,7 +89,7 @@ class ViewsProblem:
     @property
     def exact(self) -> bool:
         """Whether all views have an exact step."""
-        return all(part.is_quadratic for part in self.metric.parts)
+        return all(part.closed_form.quadratic for part in self.metric.parts)
 
     @property
     def patience(self) -> int:
@@ -292,7 +292,7 @@ class ViewsProblem:
         moved = []
         for view, (part, free, curvature, moment, unit) in enumerate(views):
             own = along_sets(shares[..., view], moment)
-            if part.is_quadratic:
+            if part.closed_form.quadratic:
                 tie = self._tie_matrix(shares[..., view] / unit)
                 flat = (own * curvature).flatten(2), (own * moment).flatten(2), free.flatten(2)
                 means = self.relaxation.means() if self.relaxation.n_free < moment.shape[1] else None
@@ -339,7 +339,7 @@ class ViewsProblem:
         clusters, sets = set_members(self.relaxation.focal, places.device)
         if not len(sets) or not isinstance(self.relaxation, Penalty | Gap):
             return zero
-        if part.is_quadratic:  # from differences, so that nothing cancels
+        if part.closed_form.quadratic:  # from differences, so that nothing cancels
             arms, prices = arms_of(type(self.relaxation), self.relaxation.focal, places.dtype, places.device)
             apart = torch.einsum("af,rf...->ra...", arms, places)
             each = prices * (part.closed_form.tensor(apart) * apart).flatten(2).sum(2)

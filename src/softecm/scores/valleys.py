@@ -7,7 +7,6 @@ where the cut is.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,18 +26,6 @@ SMALL = (
 A_GROUP = 0.05  # what a group that stands apart is worth, in units of the silhouette
 
 
-class PrototypeMetric(Protocol):
-    """What a metric says of its prototypes."""
-
-    @property
-    def degree(self) -> float:
-        """2 where a distance is a square, 1 for a true metric."""
-
-    @property
-    def is_quadratic(self) -> bool:
-        """Whether prototypes are means."""
-
-
 @dataclass(frozen=True)
 class Geometry:
     """Distances of the objects to the clusters' prototypes, and between these."""
@@ -49,9 +36,9 @@ class Geometry:
     deep: float = DEEP  # how deep a valley must be
 
     @staticmethod
-    def of_prototypes(metric: PrototypeMetric, to_clusters: Floats, between: Floats) -> Geometry:
+    def of_prototypes(to_clusters: Floats, between: Floats, degree: float, *, are_means: bool) -> Geometry:
         """Of prototypes that follow their objects."""
-        return Geometry(to_clusters, between, metric.degree, DEEP if metric.is_quadratic else DEEPER)
+        return Geometry(to_clusters, between, degree, DEEP if are_means else DEEPER)
 
     def without_itself(self, labels: NDArray[np.intp], weights: Floats) -> Geometry:
         r"""Each object's distance to its own cluster as if the object had no part in its prototype.

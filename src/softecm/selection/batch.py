@@ -97,7 +97,9 @@ def partitions(ready: PreparedRuns, outcomes: Sequence[Outcome], x: object) -> l
         model = Fit(ready.algorithm, ready.objects, outcome.chosen).model_of(outcome)
         partition, far = model.to(ready.objects.device).measured(x)
         between = ready.algorithm.between(ready.objects, best, c)[0]
-        found.append((partition, Geometry.of_prototypes(model.metric, far[:, :c], between)))
+        metric = model.metric
+        means = metric.closed_form.quadratic
+        found.append((partition, Geometry.of_prototypes(far[:, :c], between, metric.degree, are_means=means)))
     return found
 
 
@@ -194,7 +196,8 @@ def _geometry(fitted: PrototypeModel, far: NDArray[np.float64]) -> Geometry:
     with torch.no_grad():
         # Sets may measure each in its own way: all of them at once, then the clusters'.
         between = fitted.metric.pairwise(own, fitted.prototypes).clamp_min(0.0)[:, : len(own)].double().numpy()
-    return Geometry.of_prototypes(fitted.metric, far[:, : len(own)], between)
+    means = fitted.metric.closed_form.quadratic
+    return Geometry.of_prototypes(far[:, : len(own)], between, fitted.metric.degree, are_means=means)
 
 
 def takes_dissimilarities(model: object) -> bool:

@@ -111,10 +111,8 @@ class Texture(SeriesSpace):
         length, channels = sized.shape
         rows = list(description.rows.values())
         dilations = dilations_for(length)
-        known = replace(self, length=length, n_channels=channels)
-        ready = replace(
-            known, dilations=dilations, thresholds=thresholds_of(*known._batch(rows[:THRESHOLD_SERIES]), dilations)
-        )
+        known = replace(self, length=length, n_channels=channels, dilations=dilations)
+        ready = replace(known, thresholds=thresholds_of(*known._batch(rows[:THRESHOLD_SERIES]), dilations))
         features = ready._features(rows)
         center, axes = principal_axes(features, self.n_components)
         shown = rows[: max(1, SHOWN_CELLS // (length * channels))]
