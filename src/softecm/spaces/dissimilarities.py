@@ -32,12 +32,25 @@ HASHES = (0xBF58476D1CE4E5B9, 0x94D049BB133111EB, 0xD6E8FEB86659FD93)
 
 
 def aligned(X: Any) -> Any:
-    """A data frame whose rows and columns have the same labels, with the columns in the order of the rows."""
+    """A data frame of dissimilarities with its columns in the order of its rows; refused where they name other objects."""
     index, columns = getattr(X, "index", None), getattr(X, "columns", None)
     if index is None or columns is None or callable(index) or len(index) != len(columns):
         return X
     rows, names = list(index), list(columns)
-    return X[rows] if rows != names and set(rows) == set(names) else X
+    if rows == names or _are_numbers(rows) or _are_numbers(names):
+        return X
+    if set(rows) != set(names):
+        odd = next((name for name in names if name not in set(rows)), names[0])
+        raise ValueError(
+            f"X must have the same names in its index and its columns, which are the same objects; got column {odd!r}, "
+            "which the index does not have. If they are in the same order, give X.to_numpy() or set X.columns = X.index."
+        )
+    return X[rows]
+
+
+def _are_numbers(names: Sequence[object]) -> bool:
+    """Whether names only count the objects, as those that pandas gives do."""
+    return any([str(name) for name in names] == [str(first + i) for i in range(len(names))] for first in (0, 1))
 
 
 @dataclass(frozen=True)
