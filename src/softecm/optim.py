@@ -237,10 +237,6 @@ class Evaluation(Batch):
             None,
         )
 
-    def cpu(self) -> Evaluation:
-        """The same in main memory, without masses."""
-        return mapped(Tensor.cpu, replace(self, masses=None))
-
 
 @dataclass(frozen=True)
 class State(Batch):

@@ -14,12 +14,12 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from softecm.belief.focal import FocalSets
-from softecm.distances.base import SemiMetric
+from softecm.distances.base import SemiMetric, distances_of
 from softecm.distances.estimator_metrics import MedoidMiddles
 from softecm.distances.precomputed import medoid
 from softecm.fit.algorithm import Algorithm, Prices
 from softecm.fit.loop import Solution, extended
-from softecm.fit.prepare import Objects, distances_to
+from softecm.fit.prepare import Objects
 from softecm.fit.settings import Settings
 from softecm.kernels.medoids import barycenters, exact_choice, gap_choice
 from softecm.objective import MassCost
@@ -204,7 +204,7 @@ class SoftECMdd(Algorithm[Tensor]):
         self, metric: SemiMetric, space: Space, x: Tensor, weights: Tensor | None, device: torch.device
     ) -> NDArray[np.float64]:
         """Dissimilarities (n,) to the medoid of all objects."""
-        return distances_to(metric, x, medoid(x, weights))
+        return distances_of(metric, x, medoid(x, weights))[:, 0].double().cpu().numpy()
 
     def between(self, objects: Objects[Tensor], solution: Solution, n_clusters: int) -> list[NDArray[np.float64]]:
         """Looked up."""

@@ -15,7 +15,7 @@ from torch import Tensor
 
 from softecm._engine import threads
 from softecm.distances.auto import resolve_metric
-from softecm.distances.base import Learner, SemiMetric
+from softecm.distances.base import Learner, SemiMetric, distances_of
 from softecm.distributed.cluster import Cluster
 from softecm.distributed.encoding import Encoder, Facts, describe
 from softecm.distributed.engines import Engine, Placement
@@ -34,7 +34,7 @@ from softecm.distributed.seeding import arrivals, seed_scattered
 from softecm.distributed.sources import Raw, Source, block_weights, source_of
 from softecm.distributed.waiting import ClusterLost
 from softecm.fit.algorithm import Algorithm, barycenter_from
-from softecm.fit.prepare import Columns, Draw, InMemory, Objects, distances_to, named, start_rows
+from softecm.fit.prepare import Columns, Draw, InMemory, Objects, named, start_rows
 from softecm.fit.settings import Plan, PrototypeModel, Settings, check_size
 from softecm.spaces.base import Described, check_enough
 from softecm.spaces.real import RealVectors
@@ -74,10 +74,10 @@ class InBlocks(Objects[Scattered]):
         """Objects drawn in proportion to their weights, each as the prototype that would sit on it."""
         places = arrivals(self.x, self.metric, self.space, size)
         counts = np.full(len(places), self.weight / len(places))
-        cpu = torch.device("cpu")
+        cpu, distances = torch.device("cpu"), distances_of(self.metric, places, self.center)[:, 0].double().numpy()
         return InMemory(
             self.metric, self.space, places, cpu, self.weight, self.spread, self.columns, counts,
-            torch.as_tensor(counts, dtype=places.dtype), distances_to(self.metric, places, self.center),
+            torch.as_tensor(counts, dtype=places.dtype), distances,
         )  # fmt: skip
 
     def nearest_spread(self, model: PrototypeModel) -> tuple[float, float]:

@@ -11,9 +11,9 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from softecm.distances.base import SemiMetric, nearest_of
+from softecm.distances.base import SemiMetric, distances_of, nearest_of
 from softecm.fit.checkpoints import content_number
-from softecm.fit.prepare import distances_to, two_nearest
+from softecm.fit.prepare import two_nearest
 from softecm.fit.settings import PrototypeModel
 from softecm.spaces.base import Space
 from softecm.spaces.scattered import Block, Scattered
@@ -59,7 +59,7 @@ def plus(a: Sum, b: Sum) -> Sum:
 
 def distances_of_block(block: Block, *, metric: SemiMetric, point: Tensor) -> NDArray[np.float64]:
     """Distances (n,) of a block's objects to a point."""
-    return distances_to(metric, block.objects, point.to(block.device))
+    return distances_of(metric, block.objects, point.to(block.device))[:, 0].double().cpu().numpy()
 
 
 def roots_to_nearest(block: Block, *, model: PrototypeModel, center: float | None = None) -> NDArray[np.float64]:

@@ -20,7 +20,7 @@ from softecm.distances.base import BLOCK_CELLS, SemiMetric, distances_of
 from softecm.distances.views import Combined
 from softecm.fit.checkpoints import Checkpoints
 from softecm.fit.loop import Callback, LoopOptions, Problem, Runs, Solution, choose, iterate, separation
-from softecm.fit.prepare import Draw, Objects, P, Preparation, device_of_fewer, distances_to, start_rows
+from softecm.fit.prepare import Draw, Objects, P, Preparation, device_of_fewer, start_rows
 from softecm.fit.settings import Init, PrototypeModel, Settings
 from softecm.objective import POWER_MASSES, MassCost, MassRule, evaluate, mass_cost
 from softecm.objective.linked import LinkedProblem
@@ -273,7 +273,8 @@ class Algorithm(Preparation[P]):
     ) -> NDArray[np.float64]:
         """Distances (n,) of the objects to the barycentre of all."""
         objects = cast(Encoded, x)
-        return distances_to(metric, objects, barycenter(metric, space, objects, weights, device))
+        center = barycenter(metric, space, objects, weights, device)
+        return distances_of(metric, objects, center)[:, 0].double().cpu().numpy()
 
     def device_of_runs(self, objects: Objects[P], start: Tensor, links: Links | None) -> torch.device:
         """Where prototypes are computed: where the objects are."""

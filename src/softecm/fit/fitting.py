@@ -250,47 +250,35 @@ def _all_at_once(fit: Fit, plans: Sequence[Planned]) -> list[Outcome]:
 
 def with_sets(fit: Fit, plans: Sequence[Planned]) -> list[Outcome]:
     """The first stage's clusters, fitted again where beta is another, and the sets they make."""
-    cells: list[Settings] = []
-    first: list[Outcome] = []
-    alone: list[Settings] = []  # the cells of single clusters
-    again: list[int] = []  # whose beta has clusters of its own, those of the first stage being found with another
+    singles: list[Outcome] = []
+    stages: list[Stage] = []
+    again: dict[int, tuple[Settings, Tensor]] = {}  # whose beta has clusters of its own
     for i, plan in enumerate(plans):
         assert plan.stage is not None
-        cells.append(plan.chosen)
-        first.append(plan.stage.single)
+        stages.append(plan.stage)
+        singles.append(plan.stage.single)
         beta, known = plan.chosen.beta, plan.stage.single.chosen.beta
-        alone.append(replace(plan.stage.single.chosen, beta=beta))
         # Not so one that is larger, where the first stage had to go below its usual beta: it pulls all clusters together.
         if beta != known and (known == BETA or beta < known):
-            again.append(i)
-    if again:
-        moved = fit.solve(*((alone[i], plans[i].start) for i in again))
-        for i, outcome in zip(again, moved, strict=True):
-            first[i] = outcome
+            again[i] = replace(plan.stage.single.chosen, beta=beta), plan.start
+    for i, outcome in zip(again, fit.solve(*again.values()) if again else (), strict=True):
+        singles[i] = outcome
     ends = []
-    for outcome in first:
+    for outcome in singles:
         ends.append(outcome.solution.part(slice(outcome.best, outcome.best + 1)))
-    best = Solution.joined(ends)
+    best, cells = Solution.joined(ends), [plan.chosen for plan in plans]
     prices = replace(Prices.of(cells, np.arange(len(cells)), fit.algorithm.masses), lam=np.zeros(len(cells)))
-    singles = fit.algorithm.with_sets(fit.objects, replace(cells[0], focal=alone[0].focal), prices, best)
-    solution = _in_last_terms(fit.algorithm.with_sets(fit.objects, cells[0], prices, best), singles)
-    outcomes = []
-    for outcome, plan, cell in zip(fit.judged(cells, [1] * len(cells), solution), plans, alone, strict=True):
-        assert plan.stage is not None
-        outcomes.append(replace(outcome, runs=plan.stage.runs, close=cell.delta))
-    return outcomes
-
-
-def _in_last_terms(solution: Solution, singles: Solution) -> Solution:
-    """Histories that end where the sets are added, shifted to what the clusters cost with the last delta.
-
-    The clusters were found with a closer delta than that of the masses, so that their objectives are in other units: the
-    shift keeps what each round gained, and neither a round nor the sets raise what is shown.
-    """
+    alone = fit.algorithm.with_sets(fit.objects, replace(cells[0], focal=singles[0].chosen.focal), prices, best)
+    solution = fit.algorithm.with_sets(fit.objects, cells[0], prices, best)
+    # The clusters were found with a closer delta than that of the masses: their histories are shifted to what they cost
+    # with the last one, so that neither a round nor the sets raise what is shown.
     history = []
-    for rounds, alone, whole in zip(solution.history, singles.objective, solution.objective, strict=True):
-        history.append(np.append(rounds + (alone - rounds[-1]), min(whole, alone)))
-    return replace(solution, history=tuple(history))
+    for rounds, before, after in zip(solution.history, alone.objective, solution.objective, strict=True):
+        history.append(np.append(rounds + (before - rounds[-1]), min(after, before)))
+    outcomes = fit.judged(cells, [1] * len(cells), replace(solution, history=tuple(history)))
+    for i, stage in enumerate(stages):
+        outcomes[i] = replace(outcomes[i], runs=stage.runs, close=stage.single.chosen.delta)
+    return outcomes
 
 
 SAMPLE = 1000  # objects that are looked at

@@ -44,9 +44,8 @@ from softecm.fit.shape_mixture import (
     from_labels,
     iterated,
     misfit,
-    n_parameters,
-    possible_shapes,
     sample_of,
+    shape_parameters,
     squares_and_volumes,
 )
 from softecm.fit.stages import PAIRS, outlying, sample_size
@@ -123,7 +122,7 @@ def _best(sample: NumberSample, starts: list[NDArray[np.int64]], c: int, *, own:
     """A mixture of every shape after a few iterations; the best of them, and equal spheres, to the end. Best first."""
     first: list[ShapeMixture] = []
     n, p = sample.x.shape
-    for shape in possible_shapes(n, p, c):
+    for shape in shape_parameters(c, p, n):
         if shape in OWN and not own:
             continue
         for tail in (None, HEAVY):
@@ -182,7 +181,7 @@ def equal_spheres_suffice(
     if _covariances_suffice(sample.x * (1.0 if scaled else sample.stretch), labels, n_clusters, counts):
         return True
     n, p = x.shape
-    shapes = possible_shapes(n, p, n_clusters)
+    shapes = shape_parameters(n_clusters, p, n)
     tried = [iterated(sample, from_labels(sample, shape, None, labels, n_clusters), TRIED) for shape in shapes]
     return max(tried, key=lambda groups: groups.bic).shape == own
 
@@ -199,10 +198,10 @@ def _covariances_suffice(x: Floats, labels: NDArray[np.int64], c: int, counts: F
     weight, c = sizes.sum(), len(sizes)
 
     spheres = -np.inf
-    for shape in possible_shapes(int(weight), p, c)[1:]:  # the first is that of equal spheres, too
+    for shape, n_parameters in list(shape_parameters(c, p, int(weight)).items())[1:]:  # the first are spheres, too
         covariances = covariances_of(shape, x, one, sizes, centers, x.var(0))
         volume = np.log(covariances).sum(1) if covariances.ndim == 2 else np.linalg.slogdet(covariances)[1]
-        criterion = float(-(sizes @ volume) - n_parameters(shape, c, p) * np.log(weight))
+        criterion = float(-(sizes @ volume) - n_parameters * np.log(weight))
         if shape in SPHERES:
             spheres = criterion
         elif not criterion <= spheres:

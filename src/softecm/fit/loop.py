@@ -299,13 +299,6 @@ class Rounds:
             change=self.change[there],
         )
 
-    def solution(self) -> Solution:
-        """Where the runs are, once that is recorded."""
-        history = []
-        for objective, n in zip(np.stack(self.trace, 1), self.ended.n_iter, strict=True):
-            history.append(objective[: n + 1].copy())
-        return replace(self.ended, history=tuple(history))
-
 
 class Checkpointer(Protocol):
     """Writes down where the runs stand, so that an interrupted fit can go on."""
@@ -387,7 +380,11 @@ def iterate(
             checkpointer.save(rounds)
         raise
     none = torch.zeros(len(rounds.active), dtype=torch.bool)
-    return rounds.recorded(problem.patience, none, best=best).solution()
+    ended = rounds.recorded(problem.patience, none, best=best).ended
+    history = []
+    for objective, n in zip(np.stack(rounds.trace, 1), ended.n_iter, strict=True):
+        history.append(objective[: n + 1].copy())
+    return replace(ended, history=tuple(history))
 
 
 @dataclass

@@ -68,7 +68,7 @@ def seed(
     pool = _Pool(metric, space, x, weights, order, draw.cap, {})
     chosen = np.empty((draw.runs, n_clusters), dtype=np.int64)
     for first in range(0, draw.runs, size):
-        chosen[first : first + size] = (_spread if spread else _apart)(pool, draws[first : first + size])
+        chosen[first : first + size] = (_spread if spread else _at_random)(pool, draws[first : first + size])
     rows = torch.as_tensor(chosen)
     starts = space.starts(x, rows.reshape(-1))
     return starts.reshape(draw.runs, n_clusters, *starts.shape[1:])
@@ -125,7 +125,7 @@ def _spread(pool: _Pool, draws: NDArray[np.float64]) -> NDArray[np.int64]:
     return chosen
 
 
-def _apart(pool: _Pool, draws: NDArray[np.float64]) -> NDArray[np.int64]:
+def _at_random(pool: _Pool, draws: NDArray[np.float64]) -> NDArray[np.int64]:
     """Objects at random: indices (runs, c), no object twice in a run where there are enough."""
     runs, c, _ = draws.shape
     chosen = np.empty((runs, c), dtype=np.int64)
@@ -416,7 +416,8 @@ def in_memory(
     columns = Columns.of(checked)
     given = None if sample_weight is None else check_weights(sample_weight, rows)
     if known is None:
-        space = fitted_space(space, rows, columns.names, chosen.dtype, given)
+        space = (space if given is None else space.weighted(given)).fit(rows, dtype=chosen.dtype)
+        space = space if columns.names is None else named(space, columns.names)
     x = space.encode(rows)
     try_metric(metric, space, x)
     n = len(x)
@@ -480,14 +481,6 @@ def _device(
     return choose_device(chosen.device, float(len(x)) * chosen.n_sets * runs * each, cpu_only)
 
 
-def fitted_space(
-    space: Space, raw: object, names: object, dtype: torch.dtype, weights: NDArray[np.float64] | None = None
-) -> Space:
-    """The space fitted on checked data, with the columns' names where there are any."""
-    fitted = (space if weights is None else space.weighted(weights)).fit(raw, dtype=dtype)
-    return fitted if names is None else named(fitted, names)
-
-
 def named(space: Space, names: Any) -> Space:
     """The space with its columns' names, where it keeps such."""
     if names is not None and any(f.name == "names" for f in fields(space)):  # type: ignore[arg-type]
@@ -540,8 +533,3 @@ def start_rows(n: int) -> Tensor:
     """Up to 256 objects, evenly spread: the search for the barycentre of all starts at their mean."""
     # Single precision can't count to the last of many rows.
     return torch.linspace(0, n - 1, min(n, 256), dtype=torch.float64 if n > 1 << 22 else torch.float32).long()
-
-
-def distances_to(metric: SemiMetric, x: Encoded, point: Tensor) -> NDArray[np.float64]:
-    """Distances (n,) of all objects to one point (1, *shape)."""
-    return distances_of(metric, x, point)[:, 0].double().cpu().numpy()

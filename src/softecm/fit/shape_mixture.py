@@ -31,7 +31,6 @@ Floats: TypeAlias = NDArray[np.float64]
 Shape: TypeAlias = Literal["raw", "scaled", "columns", "ellipse", "sizes", "axes", "ellipses"]
 
 SPHERES: tuple[Shape, ...] = ("raw", "scaled")
-DIAGONAL: tuple[Shape, ...] = ("columns", "sizes", "axes")
 FULL: tuple[Shape, ...] = ("ellipse", "ellipses")
 OWN: tuple[Shape, ...] = ("sizes", "axes", "ellipses")  # every group has its own
 HEAVY = 4.0  # degrees of freedom of the Student components
@@ -99,13 +98,14 @@ def sample_of(x: Floats, counts: Floats | None) -> NumberSample:
     return NumberSample((x - x.mean(0)) / spread, spread / typical, np.ones(len(x)) if counts is None else counts)
 
 
-def possible_shapes(n: int, p: int, c: int) -> list[Shape]:
-    """Those whose parameters the objects can bear."""
-    shapes = [*SPHERES, *DIAGONAL]
-    for shape in FULL:
-        if n >= ROWS_EACH * n_parameters(shape, c, p):
-            shapes.append(shape)
-    return shapes
+def shape_parameters(c: int, p: int, n: float = np.inf) -> dict[Shape, int]:
+    """How many parameters the covariances of c groups in p columns have, for each shape that n objects can bear."""
+    full = p * (p + 1) // 2
+    counts: dict[Shape, int] = {"raw": 1, "scaled": 1, "columns": p, "sizes": c, "axes": c * p}
+    for shape, count in zip(FULL, (full, c * full), strict=True):
+        if n >= ROWS_EACH * count:
+            counts[shape] = count
+    return counts
 
 
 def from_labels(
@@ -155,7 +155,7 @@ def _iteration(sample: NumberSample, groups: ShapeMixture) -> ShapeMixture:
     total = np.exp(joint - top[:, None])
     norm = total @ np.ones(c + 1)  # faster than a sum over few columns
     fit = float(sample.counts @ (top + np.log(norm)))
-    bic = 2 * fit - (c * p + c + n_parameters(groups.shape, c, p)) * np.log(weight)
+    bic = 2 * fit - (c * p + c + shape_parameters(c, p)[groups.shape]) * np.log(weight)
     return replace(
         groups,
         shares=(total / norm[:, None])[:, :c],
@@ -166,14 +166,6 @@ def _iteration(sample: NumberSample, groups: ShapeMixture) -> ShapeMixture:
         fit=fit,
         bic=bic,
     )
-
-
-def n_parameters(shape: Shape, c: int, p: int) -> int:
-    """Of the covariances of c groups."""
-    pairs = p * (p + 1) // 2
-    return {"raw": 1, "scaled": 1, "columns": p, "sizes": c, "axes": c * p, "ellipse": pairs, "ellipses": c * pairs}[
-        shape
-    ]
 
 
 def covariances_of(shape: Shape, x: Floats, pull: Floats, sizes: Floats, centers: Floats, variance: Floats) -> Floats:

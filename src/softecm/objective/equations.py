@@ -224,12 +224,11 @@ def evaluate(
     Without ``slopes`` a metric whose sums say everything is spared the derivative, which may be as wide as the prototypes.
     Without ``sums`` distances alone are measured.
     """
-    if isinstance(x, OnDevice):
-        return _evaluate_on_device(metric, x, prototypes, cost, previous, tol, sums=sums)
     if isinstance(x, Scattered):
         of_block = partial(
-            _evaluate_block, metric=metric, prototypes=prototypes, cost=cost, previous=previous, tol=tol, sums=sums
-        )
+            _evaluate_block, metric=metric, prototypes=prototypes, cost=cost, previous=previous, tol=tol, sums=sums,
+            device=x.device if isinstance(x, OnDevice) else None,
+        )  # fmt: skip
         return x.total(of_block, Evaluation.plus)
     fused = None
     if cost.rule.is_power:
@@ -259,38 +258,26 @@ def _evaluate_block(
     previous: Previous | None,
     tol: float,
     sums: bool,
+    device: torch.device | None,
 ) -> Evaluation:
-    """What one block of scattered objects adds."""
-    to = block.device
-    before = None if previous is None else Previous(previous.prototypes.to(to), None)
-    there = cost.of_block(block)
-    return evaluate(metric, block.objects, prototypes.to(to), there, previous=before, tol=tol, sums=sums).cpu()
-
-
-def _evaluate_on_device(
-    metric: SemiMetric,
-    x: OnDevice,
-    prototypes: Tensor,
-    cost: MassCost,
-    previous: Previous | None,
-    tol: float,
-    *,
-    sums: bool,
-) -> Evaluation:
-    """All objects on a GPU: one transfer there, one back; the masses stay there."""
-    before = None if previous is None or previous.masses is not None else previous.prototypes
-    parts = [cost.factors, cost.beta, cost.delta2, prototypes, *(() if before is None else (before,))]
-    factors, beta, delta2, there, *rest = moved(parts, x.device)
-    last = None if previous is None else Previous(rest[0] if rest else there, previous.masses)
-    prices = MassCost(factors, beta, delta2, x.block.weights, cost.rule)
-    found = evaluate(metric, x.block.objects, there, prices, previous=last, tol=tol, sums=sums)
-    tensors = {name: t for name, t in vars(found).items() if t is not None and name != "masses"}
+    """What a block of objects adds, computed where it lies; ``device`` of the only block, which keeps its masses."""
+    masses = None if previous is None or device is None else previous.masses
+    before = () if previous is None or masses is not None else (previous.prototypes,)
+    numbers = moved((cost.factors, cost.beta, cost.delta2, prototypes, *before), device or block.device)
+    factors, beta, delta2, there = numbers[:4]
+    prices = MassCost(factors, beta, delta2, block.weights, cost.rule)
+    last = None if previous is None else Previous(numbers[-1], masses)
+    evaluation = evaluate(metric, block.objects, there, prices, previous=last, tol=tol, sums=sums)
+    tensors = {name: t for name, t in vars(evaluation).items() if t is not None and name != "masses"}
     back = moved(list(tensors.values()), prototypes.device)
-    return replace(found, **dict(zip(tensors, back, strict=True)))
+    kept = evaluation.masses if device is not None else None
+    return replace(evaluation, **dict(zip(tensors, back, strict=True)), masses=kept)
 
 
-def moved(tensors: Sequence[Tensor], device: torch.device) -> list[Tensor]:
-    """Tensors of one type on another device, by one transfer."""
+def moved(tensors: Sequence[Tensor], device: torch.device) -> Sequence[Tensor]:
+    """Tensors on another device; if they are not there, they are of one type, and one transfer moves them."""
+    if all(t.device == device for t in tensors):
+        return tensors
     flat = torch.cat([t.flatten() for t in tensors]).to(device)
     parts = torch.split(flat, [t.numel() for t in tensors])
     return [part.reshape(t.shape) for part, t in zip(parts, tensors, strict=True)]

@@ -111,20 +111,14 @@ def joined_clusters(labels: NDArray[np.intp], geometry: Geometry, weights: Float
     """Which clusters (c, c) have no valley between them, the larger number first."""
     c = geometry.between.shape[0]
     joined = np.eye(c, dtype=bool)
-    for a in range(c):
-        for b in range(a):
-            joined[a, b] = not _has_valley(a, b, labels, geometry, weights)
+    for a, b in zip(*np.tril_indices(c, -1), strict=True):
+        rows = np.flatnonzero((labels == a) | (labels == b))
+        first = labels[rows] == a
+        joined[a, b] = True
+        if first.any() and not first.all():
+            far = geometry.to_clusters[rows]
+            joined[a, b] = not has_valley(far[:, b] - far[:, a], first, weights[rows], geometry.deep)
     return joined
-
-
-def _has_valley(a: int, b: int, labels: NDArray[np.intp], geometry: Geometry, weights: Floats) -> bool:
-    """Whether few objects lie at the cut between two clusters, compared with where most of each are."""
-    rows = np.flatnonzero((labels == a) | (labels == b))
-    first = labels[rows] == a
-    if not first.any() or first.all():
-        return False
-    far = geometry.to_clusters[rows]
-    return has_valley(far[:, b] - far[:, a], first, weights[rows], geometry.deep)
 
 
 def has_valley(place: Floats, first: NDArray[np.bool_], held: Floats, deep: float = DEEP) -> bool:

@@ -27,8 +27,8 @@ from softecm.fit.shape_mixture import (
     ShapeMixture,
     from_labels,
     iterated,
-    possible_shapes,
     sample_of,
+    shape_parameters,
 )
 from softecm.scores.valleys import FEW, SMALL, has_valley
 from softecm.selection.mixtures import MixtureEvidence, searched
@@ -88,7 +88,7 @@ class NumberTrees:
         """
         n, p = self.sample.x.shape
         starts, tried = self.starts(c), list[ShapeMixture]()
-        shapes = possible_shapes(n, p, c)
+        shapes = list(shape_parameters(c, p, n))
         if "ellipse" not in shapes and n >= ROWS_A_COLUMN * p:  # or correlated columns would look like groups
             shapes.append("ellipse")
         for shape in shapes:
