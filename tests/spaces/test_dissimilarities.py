@@ -12,7 +12,7 @@ NAMES = [f"p{i}" for i in range(16)]
 
 
 @pytest.mark.parametrize(
-    "model", [RECM(2, random_state=0), EVCLUS(2, random_state=0), SoftECM(2, metric="precomputed")]
+    "model", [RECM(2, random_state=0), EVCLUS(2, random_state=0), SoftECM(2, metric="precomputed", random_state=0)]
 )
 def test_columns_are_put_in_the_order_of_the_rows(model):
     frame = pd.DataFrame(MATRIX, index=NAMES, columns=NAMES)
