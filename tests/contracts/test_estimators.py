@@ -185,6 +185,8 @@ def check_unchanged(
 ) -> None:
     """A refit with other objects is interrupted at many of its calls; each time everything is as it was."""
     other = X[20:50, 20:50] if X.shape[0] == X.shape[1] else X[20:50]
+    model.fit(X)  # imports what the first fit imports
+    interrupt.next(0)
     model.fit(other)  # for the number of calls
     calls = interrupt.calls
     interrupt.next(0)
