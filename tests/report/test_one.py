@@ -42,7 +42,7 @@ def test_pulls_add_up_to_differences_of_distances(model: SoftECM) -> None:
         (0, r"^p0 clearly belongs to ω\d \(belief 1\.00\): .*height \(.*pull it to ω\d\.$"),
         (
             91,
-            r"^p91 lies between ω2 and ω3 \(belief .*it is closest to the prototype between ω2 and ω3; of ω2 and ω3, ",
+            r"^p91 lies between ω2 and ω3 \(belief .*it is closest to the prototype between ω2 and ω3; .*pulls? it to ω",
         ),
         (97, r"^p97 belongs to no group \(mass .*; the closest is ω\d: it is far from ω\d, mostly in .*%\)\.$"),
         (-1, r"^p98 belongs to no group"),
@@ -51,6 +51,19 @@ def test_pulls_add_up_to_differences_of_distances(model: SoftECM) -> None:
 def test_a_sentence_says_where_and_why(model: SoftECM, i: int, told: str) -> None:
 
     assert re.search(told, str(model.explain_object(PEOPLE, i)))
+
+
+def test_what_makes_an_outlier_is_not_called_noise() -> None:
+    """A column may say nothing about the groups and still be the reason for belonging to none."""
+    rng, y = np.random.default_rng(3), np.repeat([0, 1, 2], 60)
+    X = np.c_[np.array([0, 8, 16])[y] + rng.normal(size=180), rng.normal(size=180)]
+    X[0] = [0.0, 40.0]
+    model = SoftECM(3, metric="sqeuclidean", random_state=0).fit(X)
+    found = model.explain_object(X, 0)
+    assert "mostly in x1 (100%)" in str(found)
+    assert not any(pull.noise for pull in found.pulls)
+    assert [pull.column for pull in model.explain_object(X, 1).pulls if pull.noise] == ["x1"]
+    assert "x1 has no more influence than noise." in str(model.explain_object(X, 1))
 
 
 def test_three_candidates_share_the_pull():

@@ -1,9 +1,11 @@
 import numpy as np
 
 from softecm import CredalPartition, FocalSets
+from softecm.belief.assignments import Decision
 from softecm.belief.totals import PartitionTotals
 from softecm.report import three_sentences
-from softecm.report.words import counted_sentences
+from softecm.report.reasons import Explanation, Part
+from softecm.report.words import counted_sentences, sentence
 
 
 def test_few_objects_are_named() -> None:
@@ -57,7 +59,19 @@ def test_clearly_is_not_said_of_the_undecided() -> None:
     first = three_sentences(CredalPartition(masses, FocalSets.full(2)), list("abcd"))[0]
     assert first == (
         "Of 4 objects, 1 (25 %) clearly belongs to one of 2 groups: 1 to ω1 and 0 to ω2. "
-        "1 rather belongs to one than to another and 2 are undecided."
+        "1 belongs to one group rather than another and 2 are undecided."
     )
     strict = three_sentences(CredalPartition(masses, FocalSets.full(2)), list("abcd"), clear=0.95)[0]
     assert strict.startswith("Of 4 objects, 0 (0 %) clearly belong to one of 2 groups")
+
+
+def test_a_view_is_quoted_only_where_it_says_something_else() -> None:
+    parts = (
+        Part("texture", "closest to ω1", "", "", 2.0),
+        Part("slope", "closest to ω3", "", "", 1.0),
+        Part("shape", "closest to ω2", "", "", -1.0),
+    )
+    told = sentence("a", Decision("rather", "ω1", 0.7), Explanation(1, 2, 1.0, 3.0, parts), FocalSets.full(3), "series")
+    assert told == (
+        "a rather belongs to ω1 (belief 0.70): texture and slope (closest to ω3) pull it to ω1, shape pulls it to ω2."
+    )

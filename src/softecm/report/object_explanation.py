@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import combinations
 from typing import Any
 
@@ -143,6 +143,8 @@ def explain_object(
     chosen = _candidates(partition, explanation)
     clusters = partition.focal_sets.cluster_names
     pulls = _pulls(model, one, chosen, columns, noise)
+    far = {name for name, _ in explanation.far}  # reasons, though they may say nothing about which group
+    pulls = tuple(replace(pull, noise=pull.noise and pull.column not in far) for pull in pulls)
     who = place(noun.capitalize(), row) if called == str(row + 1) else called
     near = _neighbours(model, one, row, names)
     text = sentence(who, decision, explanation, partition.focal_sets, noun) + named_nearest(near)

@@ -183,7 +183,8 @@ class Voices(Teller):
         pull = terms[b] - terms[a]
         nearest = terms[: len(self.clusters)].argmin(0)
         return [
-            Part(key, f"says {self.clusters[nearest[j]]}", "", "", float(pull[j])) for j, key in enumerate(self.keys)
+            Part(key, f"closest to {self.clusters[nearest[j]]}", "", "", float(pull[j]))
+            for j, key in enumerate(self.keys)
         ]
 
     def far(self, terms: FloatArray) -> list[tuple[str, float]]:

@@ -125,14 +125,15 @@ def sentence(name: str, decision: Decision, explanation: Explanation, focal: Foc
     if explanation.distance_set is not None:
         clusters = [focal.cluster_names[k] for k in focal.sets[focal.labels().index(decision.set) - 1]]
         nearest = f"it is closest to the prototype between {listed(clusters, 'and')}"
-        why = f"{nearest}; of {a} and {b}, {why}" if why else nearest
+        why = f"{nearest}; {why}" if why else nearest
     doubt = f" It may belong to no group: most of its distance comes from {far}." if far else ""
     return f"{place}: {why}.{doubt}{_idle(explanation)}" if why else f"{place}.{doubt}{_idle(explanation)}"
 
 
 def _idle(explanation: Explanation) -> str:
     """Which columns say nothing about the two groups; empty where all do."""
-    some = list(explanation.idle)
+    far = {name for name, _ in explanation.far}
+    some = [name for name in explanation.idle if name not in far]
     if len(some) > MOST_NAMED:
         some = [*some[: MOST_NAMED - 1], f"{len(some) - MOST_NAMED + 1} more"]
     return f" {listed(some, 'and')} {'has' if len(some) == 1 else 'have'} no more influence than noise." if some else ""
@@ -149,7 +150,10 @@ def _pulled(explanation: Explanation, a: str, b: str, kind: str, *, one: bool) -
     for cluster, sign in ((a, 1.0), (b, -1.0)):
         named = [part for part in strongest if sign * part.pull > much][:MOST_NAMED]
         if named:
-            names = listed([f"{part.name} ({part.value})" if part.value else part.name for part in named], "and")
+            plain = ("", f"closest to {cluster}")  # a view that says no more than the sentence does
+            names = listed(
+                [part.name if part.value in plain else f"{part.name} ({part.value})" for part in named], "and"
+            )
             verb = "pulls" if len(named) == 1 and not kind else "pull"
             sides[cluster] = f"{kind}{names} {verb} it to {cluster}"
     if one and a not in sides and b in sides:
@@ -209,7 +213,7 @@ def _less_clear(table: Counts) -> str:
     rather, undecided = counts["rather"], counts["undecided"]
     parts = []
     if rather:
-        parts.append(f"{grouped(rather)} rather {'belongs' if rather == 1 else 'belong'} to one than to another")
+        parts.append(f"{grouped(rather)} {'belongs' if rather == 1 else 'belong'} to one group rather than another")
     if undecided:
         parts.append(f"{grouped(undecided)} {'is' if undecided == 1 else 'are'} undecided")
     return f" {listed(parts, 'and')}." if parts else ""

@@ -8,7 +8,7 @@
   const groups = ({ n, sure, told }) => {
     const clear = sum(sure), sizes = names.map((name, k) => `${grouped(sure[k + 1])} to ${name}`), c = D.c;
     const parts = c <= 6 ? sizes : [...sizes.slice(0, 5), `${grouped(sum(sure.slice(6, c + 1)))} to the other ${c - 5}`];
-    const less = [told.rather && verb(told.rather, "rather belongs", "rather belong") + " to one than to another", told.undecided && verb(told.undecided, "is", "are") + " undecided"].filter(Boolean);
+    const less = [told.rather && verb(told.rather, "belongs", "belong") + " to one group rather than another", told.undecided && verb(told.undecided, "is", "are") + " undecided"].filter(Boolean);
     return `Of ${grouped(n)} ${n === 1 ? D.noun : many}, ${grouped(clear)} (${percent(clear, n)}) clearly ${clear === 1 ? "belongs" : "belong"} to ${c === 1 ? `the only group, ${names[0]}` : `one of ${c} groups: ${listed(parts, "and")}`}.` + (less.length ? ` ${listed(less, "and")}.` : "");
   };
   const between = () => {
