@@ -329,6 +329,11 @@ def test_groups_that_come_apart_are_named():
     named = [f"p{i}" for i in range(40)]
     assert "The resamples disagree about 1 object: p3 (ω1: from 0.40 to 1.00)." in sentences(one, ids=named)
     assert [wide["name"] for wide in facts_of(one, named)["least_sure"]] == ["p3"]
+    out = np.array(before.masses)
+    out[3] = [1.0, 0.0, 0.0]
+    nowhere = replace(one, before=CredalPartition(out, before.focal_sets))
+    assert "disagree" not in " ".join(sentences(nowhere, ids=named))  # an outlier has no group to disagree about
+    assert facts_of(nowhere, named)["least_sure"] == []
 
 
 def test_intervals_are_described_and_one_group_is_one():

@@ -32,8 +32,7 @@ def sentences(calibration: Calibration, noun: str = "object", ids: Sequence[str]
     names, many = calibration.before.focal_sets.cluster_names, plural(noun)
     stable = [name for name, value in zip(names, calibration.cluster_stability, strict=True) if value >= STABLE]
     dissolving = [name for name, value in zip(names, calibration.cluster_stability, strict=True) if value < LOOSE]
-    own = _own(calibration)
-    wide = int((own[2] - own[0] > QUITE).sum())
+    wide = len(_disputed(calibration))
     again = f"{len(stable)} of {len(names)} groups {'is' if len(stable) == 1 else 'are'}"
     again = "All groups are" if len(stable) == len(names) else again
     parts = [
@@ -88,11 +87,19 @@ class Wide(NamedTuple):
 
 def widest(calibration: Calibration, ids: Sequence[str] | None = None) -> list[Wide]:
     """The objects of which resamples say the most different things, at most a few; none where all agree about."""
-    low, mean, high = _own(calibration)
+    low, _, high = _own(calibration)
     labels, names = calibration.before.labels(), calibration.before.focal_sets.cluster_names
-    rows = [i for i in np.lexsort((mean, (low - high).round(2)))[:FEW].tolist() if high[i] - low[i] > QUITE]
+    rows = _disputed(calibration)[:FEW]
     called = [str(i + 1) if ids is None else str(ids[i]) for i in rows]
     return [Wide(name, names[labels[i]], float(low[i]), float(high[i])) for name, i in zip(called, rows, strict=True)]
+
+
+def _disputed(calibration: Calibration) -> list[int]:
+    """Objects of a group that resamples say quite different things of, the most different first; no outliers."""
+    low, mean, high = _own(calibration)
+    in_group = calibration.before.labels(outliers=-1) >= 0
+    order = np.lexsort((mean, (low - high).round(2)))
+    return [i for i in order.tolist() if in_group[i] and high[i] - low[i] > QUITE]
 
 
 def facts_of(calibration: Calibration, ids: Sequence[str] | None = None) -> dict[str, object]:
@@ -194,7 +201,7 @@ class Certainty(Section):
     @property
     def groups(self) -> list[tuple[str, tuple[int, str, str]]]:
         """How far each group is found again."""
-        labels, names = self.refits.before.labels(), self.refits.before.focal_sets.cluster_names
+        labels, names = self.refits.before.labels(outliers=-1), self.refits.before.focal_sets.cluster_names
         values = enumerate(zip(names, self.refits.cluster_stability.tolist(), strict=True))
         return [(name, (int((labels == k).sum()), f"{v:.2f}", _word(v))) for k, (name, v) in values]
 
