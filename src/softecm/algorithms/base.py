@@ -453,8 +453,7 @@ class PrototypeClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Evid
 
             columns, lazy = Columns.of(self), raw.without(getattr(self, "left_out_", None)).value
             return predict_scattered(self.model_, type(self).__name__, columns, lazy)  # type: ignore[return-value]
-        x = self._encode(raw)
-        return self.model_.partition(x)
+        return self.model_.partition(self._encode(raw))
 
     def repartition(
         self, X: Any, *, alpha: float | None = None, beta: float | None = None, delta: float | str | None = "fitted"

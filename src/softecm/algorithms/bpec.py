@@ -31,7 +31,7 @@ from softecm.constraints import warn_of_labels
 from softecm.distances.squared_euclidean import SquaredEuclidean
 from softecm.files import expected
 from softecm.fit.loop import MERGED, Solution, iterate, runs_table, separation
-from softecm.fit.prepare import named, weighted_quantile
+from softecm.fit.prepare import weighted_quantile
 from softecm.fit.settings import PrototypeModel
 from softecm.objective import MassCost, mass_cost
 from softecm.spaces.base import Space, check_enough, check_indices, refuse_dissimilarities
@@ -215,7 +215,7 @@ class BPEC(Iteration, FocalParameters, Masses, PrototypeClusterer):
         space = RealVectors()
         rows = space.check(self, X, reset=True)
         refuse_dissimilarities(rows)
-        fitted = named(space.fit(rows, dtype=torch.float64), getattr(self, "feature_names_in_", None))
+        fitted: Space = space.fit(rows, dtype=torch.float64).named(getattr(self, "feature_names_in_", ()))
         x: Tensor = fitted.encode(rows)
         if len(x) < 2:
             raise ValueError(f"X must have at least 2 objects to compare; got n_samples={len(x)}. Give more rows.")

@@ -67,7 +67,7 @@ class MetricChoice:
     @property
     def name(self) -> str:
         """The metric in a word."""
-        return self.metric if isinstance(self.metric, str) else str(self.metric.name)
+        return str(getattr(self.metric, "name", self.metric))
 
     def tell(self) -> MetricChoice:
         """Say it in the log."""
@@ -223,23 +223,21 @@ def _one_view(part: RawData) -> MetricChoice:
 
 def choose_for(metric: object, X: object, n_clusters: int | None) -> MetricChoice:
     """The choice where ``metric`` is "auto" or "series-auto", told in the log; else what was asked for."""
-    if is_auto(metric):
-        raw = raw_data(X)
-        choice = choose(raw, n_clusters).tell()
-        for mind in far_values(choice.metric, raw.without(choice.left_out), lambda row: place("row", row)):
-            warn(mind, ReadingWarning)
-        return choice
-    return series_choice(X, n_clusters).tell() if is_series_auto(metric) else MetricChoice(metric, ASKED)
+    asked = auto_of(metric)
+    if not asked:
+        return MetricChoice(metric, ASKED)
+    if asked == SERIES_AUTO:
+        return series_choice(X, n_clusters).tell()
+    raw = raw_data(X)
+    choice = choose(raw, n_clusters).tell()
+    for mind in far_values(choice.metric, raw.without(choice.left_out), lambda row: place("row", row)):
+        warn(mind, ReadingWarning)
+    return choice
 
 
-def is_auto(metric: object) -> bool:
-    """Whether the metric is to be found."""
-    return isinstance(metric, str) and metric == AUTO
-
-
-def is_series_auto(metric: object) -> bool:
-    """Whether it is to be found, for series only."""
-    return isinstance(metric, str) and metric == SERIES_AUTO
+def auto_of(metric: object) -> str:
+    """Which "auto" a metric is to be found by; empty where one is named or given."""
+    return metric if isinstance(metric, str) and metric in (AUTO, SERIES_AUTO) else ""
 
 
 def series_choice(X: Any, n_clusters: int | None, asked: str = SERIES_AUTO) -> MetricChoice:
@@ -368,11 +366,11 @@ def resolve_metric(metric: object, X: object) -> SemiMetric:
 
     if isinstance(metric, SemiMetric):
         return metric
-    if is_auto(metric):
-        return resolve_metric(choose(X).metric, X)
     if isinstance(metric, str):
         if metric in SEMI_METRICS:
             return SEMI_METRICS[metric]()
+        if metric == AUTO:
+            return resolve_metric(choose(X).metric, X)
         if metric == SERIES_AUTO:
             raise ValueError(
                 f"metric='{SERIES_AUTO}' is found by an estimator's fit: name one of those it tries here, such as "

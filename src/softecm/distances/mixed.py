@@ -213,7 +213,7 @@ class Mixed(Weighed):
     @property
     def learner(self) -> Learner | None:
         """Weights by what columns say about the groups."""
-        if isinstance(self.weights, str) and self.weights not in (AUTO, EQUAL) and not self.shares:
+        if self.rule not in (None, AUTO, EQUAL) and not self.shares:
             raise ValueError(
                 f"weights must be 'auto', None or numbers by column; got {self.weights!r}, a rule that is gone, for "
                 "'auto' found the groups of tables better. Models that were fitted with it still predict."

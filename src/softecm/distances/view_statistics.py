@@ -139,7 +139,7 @@ class ViewSample(NamedTuple):
         return agreement(self.distances, there, self.counts)
 
 
-def relative(weights: object, views: Sequence[str]) -> list[float]:
+def relative(weights: str | Mapping[str, float] | Sequence[float], views: Sequence[str]) -> list[float]:
     """Weights of views as parts of 1."""
     if isinstance(weights, Mapping):
         strange = [name for name in weights if name not in views]
@@ -149,7 +149,7 @@ def relative(weights: object, views: Sequence[str]) -> list[float]:
             raise ValueError(f"weights must name the views, {', '.join(map(repr, views))}; {what}.")
         weights = [weights[name] for name in views]
     try:
-        numbers = [float(weight) for weight in weights]  # type: ignore[attr-defined]
+        numbers = [float(weight) for weight in weights]
     except (TypeError, ValueError):
         raise ValueError(f"weights must be one number per view; got {weights!r}. {WEIGHTS}") from None
     if len(numbers) != len(views):

@@ -167,7 +167,7 @@ class Combined(Weighed):
         object.__setattr__(self, "single", all(part.single for part in self.parts))
         check_choice("scaling", self.scaling, SCALINGS, "'spread' makes views of different units count alike.")
         self.check_rule(WEIGHTS)
-        if not isinstance(self.weights, str):
+        if self.rule is None:
             relative(self.weights, list(self.metrics))
         if self.shown is not None:
             check_choice("shown", self.shown, list(self.metrics), "It names the view that prototypes are shown in.")
@@ -532,9 +532,7 @@ class ViewLearner(Learner):
             shares = weights_by(common).tolist()
             say_unheard(names, shares, common)
         else:
-            shares = (
-                [1.0 / len(parts)] * len(parts) if isinstance(metric.weights, str) else relative(metric.weights, names)
-            )
+            shares = relative(metric.weights, names) if metric.rule is None else [1.0 / len(parts)] * len(parts)
         shares = without_constant(names, spreads, shares, say=metric.shown is None)
         most = tuple(common.max(1).tolist())
         found = replace(found, spreads=tuple(spreads), bends=tuple(sample.bends), common=most)

@@ -158,8 +158,13 @@ class Weighed(SemiMetric):
         check_number(
             "temperature", self.temperature, above=0, hint=f"0.1 is usual: smaller lets one {self.part} take all."
         )
-        if isinstance(self.weights, str):
-            check_choice("weights", self.weights, self.known_rules, hint)
+        if self.rule is not None:
+            check_choice("weights", self.rule, self.known_rules, hint)
+
+    @property
+    def rule(self) -> str | None:
+        """The rule that finds the weights; None where they are given."""
+        return self.weights if isinstance(self.weights, str) else None
 
     @property
     def least_held(self) -> float:
@@ -169,10 +174,10 @@ class Weighed(SemiMetric):
     @property
     def weighing(self) -> Weighing | None:
         """How the weights are found with the clusters; None where they are known before."""
-        if not isinstance(self.weights, str) or self.weights not in LEARNED or len(self.shares) == 1:
+        if self.rule not in LEARNED or len(self.shares) == 1:
             return None
         numbers = float(self.exponent), float(self.temperature), self.regular
-        return Weighing(LEARNED[self.weights], self.weights_of, *numbers)
+        return Weighing(LEARNED[self.rule], self.weights_of, *numbers)
 
     @property
     def factors(self) -> list[float]:

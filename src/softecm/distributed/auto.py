@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from softecm.distances.auto import ASKED, Look, MetricChoice, is_auto, is_series_auto, kind_of
+from softecm.distances.auto import ASKED, SERIES_AUTO, Look, MetricChoice, auto_of, kind_of
 from softecm.distances.series_auto import choose_series
 from softecm.distributed.partition import engine_for
 from softecm.distributed.sources import Raw, Source
@@ -15,12 +15,13 @@ def choose_for_blocks(metric: object, source: Source, n_clusters: int | None) ->
     are taken as they are: that one is an id shows only when all rows are together. How the views of series count is judged
     by the first block.
     """
-    if not (is_auto(metric) or is_series_auto(metric)):
+    asked = auto_of(metric)
+    if not asked:
         return MetricChoice(metric, ASKED)
     kind = kind_of(source.look)
-    if (kind == "series" or is_series_auto(metric)) and len(source):
+    if (kind == "series" or asked == SERIES_AUTO) and len(source):
         found = choose_series(next(source.read()), n_clusters, " of the first block")
-        return MetricChoice(found.metric, found.reason, asked=str(metric), tried=found.tried).tell()
+        return MetricChoice(found.metric, found.reason, asked=asked, tried=found.tried).tell()
     if kind != "numbers" or not len(source):
         return Look(kind).choice().tell()
     engine = engine_for(source)

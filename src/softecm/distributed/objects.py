@@ -34,7 +34,7 @@ from softecm.distributed.seeding import arrivals, seed_scattered
 from softecm.distributed.sources import Raw, Source, block_weights, source_of
 from softecm.distributed.waiting import ClusterLost
 from softecm.fit.algorithm import Algorithm, barycenter_from
-from softecm.fit.prepare import Columns, Draw, InMemory, Objects, named, start_rows
+from softecm.fit.prepare import Columns, Draw, InMemory, Objects, start_rows
 from softecm.fit.settings import Plan, PrototypeModel, Settings, check_size
 from softecm.spaces.base import Described, check_enough
 from softecm.spaces.real import RealVectors
@@ -170,7 +170,7 @@ def _prepared(
         raise ValueError("sample_weight must not be zero for every object; got only zeros. Leave it out to count all.")
     compares = metric.discrete or algorithm.compares
     check_size(chosen, 0, quadratic=metric.closed_form.quadratic, compares=compares)  # masses stay with the blocks
-    space = named(space.fit_described(facts.description, dtype=chosen.dtype), facts.names)
+    space = space.fit_described(facts.description, dtype=chosen.dtype).named(facts.names or ())
     encoder = Encoder(space, None, owner, facts.n_features, facts.names, chosen.dtype, trusted=True)
     metric = metric.for_clusters(chosen.n_clusters)
     if metric.learner is not None:

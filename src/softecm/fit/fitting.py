@@ -165,8 +165,7 @@ def _from_prior(fit: Fit) -> Planned:
     settings, objects, prior = fit.settings, fit.objects, fit.settings.prior
     assert prior is not None
     c, last = settings.n_clusters, prior.model
-    _check_prior(objects, last, c)
-    clusters = objects.space.carried(last.space, last.prototypes[:c]).to(settings.dtype)
+    clusters = _clusters_of_prior(objects, last, c).to(settings.dtype)
     weights = torch.full((c,), prior.weight * objects.weight / c, dtype=settings.dtype)
     fit = fit.using(pull=PrototypePull(clusters, weights))
     stage = known_stage(fit, _alone(objects, settings, clusters), anew=True)
@@ -194,10 +193,11 @@ def _measured(chosen: Settings, stage: Stage) -> Settings:
     return replace(chosen, delta=delta, focal=stage.focal if chosen.finds_sets else chosen.focal)
 
 
-def _check_prior(objects: Objects[object], prior: PrototypeModel, c: int) -> None:
-    """Refuse prototypes that can't pull at those of these objects."""
+def _clusters_of_prior(objects: Objects[object], prior: PrototypeModel, c: int) -> Tensor:
+    """The clusters of an earlier model in the space of these objects; refused where they can't pull at theirs."""
     like = objects.like()
-    if objects.metric.discrete or not objects.space.takes(prior.space, prior.prototypes, like):
+    clusters = None if objects.metric.discrete else objects.space.carried(prior.space, prior.prototypes[:c], like)
+    if clusters is None:
         before, now = prior.space.prototype_shape(prior.prototypes), objects.space.prototype_shape(like)
         theirs, ours = type(prior.space).__name__, type(objects.space).__name__
         named = [str(name) for name in objects.space.attributes] if objects.space.kinds else []
@@ -211,6 +211,7 @@ def _check_prior(objects: Objects[object], prior: PrototypeModel, c: int) -> Non
             f"prior must have as many clusters as are asked for, n_clusters={c}; got a model of {prior.focal.n_clusters}. "
             "Its clusters and the new ones are the same, one by one."
         )
+    return clusters
 
 
 def _check_alike(objects: Objects[object], last: PrototypeModel) -> None:

@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 from scipy.optimize import linear_sum_assignment
 
 from softecm.belief import CredalPartition, FocalSets
-from softecm.distances.auto import ALIKE, UNITS, MetricChoice, is_auto
+from softecm.distances.auto import ALIKE, UNITS, MetricChoice
 from softecm.distances.estimator_metrics import SetQuadratic
 from softecm.fit.algorithm import Outcome, Prices
 from softecm.fit.prepare import InMemory, Objects
@@ -238,7 +238,7 @@ class Fitted:
 
 def may_be_shaped(chosen: Settings, choice: MetricChoice) -> bool:
     """Whether these are numbers, measured by default in every respect that has to do with distances."""
-    numbers = is_auto(chosen.metric) and choice.reason in (ALIKE, UNITS)
+    numbers = choice.reason in (ALIKE, UNITS)  # which only a metric that was to be found has
     by_default = chosen.init.staged and chosen.relaxation is None and chosen.lam is None
     own_delta = chosen.delta is not None  # in units of the distances as they are
     return numbers and by_default and not own_delta

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, ClassVar, Generic, NamedTuple, TypeVar
 
@@ -417,7 +417,7 @@ def in_memory(
     given = None if sample_weight is None else check_weights(sample_weight, rows)
     if known is None:
         space = (space if given is None else space.weighted(given)).fit(rows, dtype=chosen.dtype)
-        space = space if columns.names is None else named(space, columns.names)
+        space = space if columns.names is None else space.named(list(columns.names))
     x = space.encode(rows)
     try_metric(metric, space, x)
     n = len(x)
@@ -479,13 +479,6 @@ def _device(
     cpu_only = "sparse rows" if space.sparse else cpu_only
     each = metric.cost_of_distance(space.starts(x, torch.zeros(1, dtype=torch.int64)).shape[1:])
     return choose_device(chosen.device, float(len(x)) * chosen.n_sets * runs * each, cpu_only)
-
-
-def named(space: Space, names: Any) -> Space:
-    """The space with its columns' names, where it keeps such."""
-    if names is not None and any(f.name == "names" for f in fields(space)):  # type: ignore[arg-type]
-        return replace(space, names=tuple(map(str, names)))  # type: ignore[type-var]
-    return space
 
 
 def check_weights(sample_weight: object, X: Any) -> NDArray[np.float64]:

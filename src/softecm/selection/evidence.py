@@ -10,7 +10,7 @@ import numpy as np
 import torch
 from sklearn.base import clone
 
-from softecm.distances.auto import ALIKE, UNITS, MetricChoice, choose_for, is_auto, resolve_metric, rows_of_codes
+from softecm.distances.auto import ALIKE, UNITS, MetricChoice, choose_for, resolve_metric, rows_of_codes
 from softecm.distances.mixed import Mixed
 from softecm.distances.table_sample import Floats, TableSample
 from softecm.distances.weighted_parts import AUTO
@@ -52,7 +52,7 @@ def mixture_evidence(
 
 def _measurements(estimator: EvidentialClusterer, choice: MetricChoice, X: object) -> list[Floats] | None:
     """Columns (n,) of numbers whose groups may have any shape, rows with codes for missing cells left out; else None."""
-    if not is_auto(choice.asked) or choice.reason not in (ALIKE, UNITS):
+    if choice.reason not in (ALIKE, UNITS):
         return None
     settings = clone(estimator).set_params(n_clusters=2)._settings()
     raw = raw_data(X).without(choice.left_out)

@@ -19,7 +19,7 @@ from sklearn.base import clone
 
 from softecm._checks import check_count, make_frame
 from softecm._warnings import NoGroupsWarning, NumberOfGroupsWarning, SearchEdgeWarning, TwinsWarning, warn
-from softecm.distances.auto import choose_for, is_auto, is_series_auto, kind_of
+from softecm.distances.auto import AUTO, SERIES_AUTO, auto_of, choose_for, kind_of
 from softecm.selection.batch import Data, geometry_of, takes_dissimilarities
 from softecm.selection.evidence import mixture_evidence
 from softecm.selection.grid import digest, make_cells
@@ -333,7 +333,7 @@ def _by_fits(task: _Task[Model], rule: str | None, seed: int) -> tuple[Choice[Mo
 def _with_metric(estimator: Model, X: object) -> tuple[Model, str | None]:
     """The estimator with one metric for all numbers of clusters, and why, where it was to find one for each."""
     metric = estimator.get_params(deep=False).get("metric")
-    if not (is_series_auto(metric) or (is_auto(metric) and kind_of(X) == "series")):
+    if auto_of(metric) != SERIES_AUTO and not (auto_of(metric) == AUTO and kind_of(X) == "series"):
         return estimator, None
     chosen = choose_for(metric, X, None)
     return clone(estimator).set_params(metric=chosen.metric), chosen.reason

@@ -246,6 +246,10 @@ class Space(Savable, ABC):
             "blocks. Use X.compute() if the data fit, or give the space describe and fit_described."
         )
 
+    def named(self, names: Sequence[str]) -> Self:
+        """The fitted space with the names of its columns, where it keeps such."""
+        return self
+
     @abstractmethod
     def encode(self, X: Any) -> Any:
         """Checked data as an ``Encoded`` value on the CPU."""
@@ -258,13 +262,10 @@ class Space(Savable, ABC):
     def encode_prototypes(self, prototypes: object) -> Tensor:
         """The inverse of ``decode``: prototypes given by a user, as a tensor (k, *shape)."""
 
-    def takes(self, other: Space, prototypes: Tensor, like: Tensor) -> bool:
-        """Whether prototypes of another space can be ones of this, of which ``like`` is one."""
-        return type(other) is type(self) and other.prototype_shape(prototypes) == self.prototype_shape(like)
-
-    def carried(self, other: Space, prototypes: Tensor) -> Tensor:
-        """Prototypes (k, ...) of another space as those of this one; comes with ``takes``."""
-        return self.encode_prototypes(other.decode(prototypes))
+    def carried(self, other: Space, prototypes: Tensor, like: Tensor) -> Tensor | None:
+        """Prototypes (k, ...) of another space as those of this one, of which ``like`` is one; None where they can't be."""
+        alike = type(other) is type(self) and other.prototype_shape(prototypes) == self.prototype_shape(like)
+        return self.encode_prototypes(other.decode(prototypes)) if alike else None
 
     @abstractmethod
     def starts(self, x: Any, rows: Tensor) -> Tensor:

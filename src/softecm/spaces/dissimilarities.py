@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 import torch
@@ -105,6 +105,10 @@ class Dissimilarities(Space):
     def fit(self, X: NDArray[np.floating], *, dtype: torch.dtype) -> Dissimilarities:
         """Remember the number of objects."""
         return replace(self, n_objects=len(X), dtype=dtype)
+
+    def named(self, names: Sequence[str]) -> Self:
+        """With the names of the columns."""
+        return replace(self, names=tuple(map(str, names)))
 
     def encode(self, X: NDArray[np.floating]) -> Tensor:
         """Dissimilarities as a tensor; shares memory with ``X`` where the type allows."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
 import numpy as np
 import torch
@@ -115,6 +115,10 @@ class RealVectors(Space):
         """Remember the number of columns."""
         refuse_range(description.low, description.high, dtype)
         return replace(self, n_features=description.columns, dtype=dtype)
+
+    def named(self, names: Sequence[str]) -> Self:
+        """With the names of the columns."""
+        return replace(self, names=tuple(map(str, names)))
 
     def encode(self, X: Any) -> Tensor | SparseRows:
         """Rows as a tensor (n, p), or as they are where they are sparse; shares memory with ``X`` where the type allows."""

@@ -346,11 +346,10 @@ class SteppedSeries(SeriesSpace, savable=False):
 
     def finer(self, prototypes: Tensor, coarse: Space) -> Tensor:
         """Drawn over this space's length."""
-        assert isinstance(self.length, int)
-        prototypes = prototypes.to(self.dtype)
+        length, prototypes = self.shape[0], prototypes.to(self.dtype)
         flat = prototypes.reshape(-1, *prototypes.shape[-2:]).transpose(1, 2)
-        drawn = torch.nn.functional.interpolate(flat, self.length, mode="linear", align_corners=False)
-        return drawn.transpose(1, 2).reshape(*prototypes.shape[:-2], self.length, prototypes.shape[-1])
+        drawn = torch.nn.functional.interpolate(flat, length, mode="linear", align_corners=False)
+        return drawn.transpose(1, 2).reshape(*prototypes.shape[:-2], length, prototypes.shape[-1])
 
     @property
     def shape(self) -> tuple[int, ...]:

@@ -338,10 +338,6 @@ class Table(Space):
                 )
         return self.starts(x, torch.arange(len(x)))
 
-    def takes(self, other: Space, prototypes: Tensor, like: Tensor) -> bool:
-        """Tables of the same columns do, whatever their categories."""
-        return isinstance(other, Table) and self._partners(other) is not None
-
     def _partners(self, other: Table) -> dict[Name, Name] | None:
         """The other table's name for each column, by place from arrays; None where it has other columns."""
         own, theirs = [c.name for c in self.columns], [c.name for c in other.columns]
@@ -351,11 +347,10 @@ class Table(Space):
         partners = dict(zip(own, own if named else theirs, strict=True))
         return partners if {partners[c.name] for c in self.numbers} == {c.name for c in other.numbers} else None
 
-    def carried(self, other: Space, prototypes: Tensor) -> Tensor:
-        """Column by column, in this table's scales and categories."""
-        assert isinstance(other, Table)
-        partners = self._partners(other)
-        assert partners is not None
+    def carried(self, other: Space, prototypes: Tensor, like: Tensor) -> Tensor | None:
+        """Column by column, in this table's scales and categories; of tables of the same columns."""
+        if not isinstance(other, Table) or (partners := self._partners(other)) is None:
+            return None
         rows = prototypes.detach().double().cpu().numpy()
         numbers = {c.name: (c, values) for c, values in zip(other.numbers, rows.T, strict=False)}
         shares = {c.name: (c, values) for c, values in zip(other.categories, other.shares(rows), strict=True)}

@@ -174,9 +174,10 @@ class Texture(SeriesSpace):
             )
         return self.encode(rows)
 
-    def takes(self, other: Space, prototypes: Tensor, like: Tensor) -> bool:
+    def carried(self, other: Space, prototypes: Tensor, like: Tensor) -> Tensor | None:
         """Series of as many channels: they are encoded anew."""
-        return isinstance(other, Texture) and other.n_channels == self.n_channels
+        alike = isinstance(other, Texture) and other.n_channels == self.n_channels
+        return self.encode_prototypes(other.decode(prototypes)) if alike else None
 
     def starts(self, x: Tensor, rows: Tensor) -> Tensor:
         """The chosen series' components."""

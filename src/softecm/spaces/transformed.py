@@ -103,14 +103,10 @@ class TransformedSeries(TimeSeries):
         """Curves with these slopes: most of what slopes vary by from step to step is noise."""
         return batch if self.of == VALUES else replace(batch, values=batch.values.cumsum(1))
 
-    def takes(self, other: Space, prototypes: Tensor, like: Tensor) -> bool:
-        """Prototypes of the same transformation."""
+    def carried(self, other: Space, prototypes: Tensor, like: Tensor) -> Tensor | None:
+        """Those of the same transformation, as they are: what is shown says less."""
         same = isinstance(other, TransformedSeries) and (other.of, other.znormalise) == (self.of, self.znormalise)
-        return same and super().takes(other, prototypes, like)
-
-    def carried(self, other: Space, prototypes: Tensor) -> Tensor:
-        """As they are: what is shown says less."""
-        return prototypes.to(self.dtype)
+        return prototypes.to(self.dtype) if same and prototypes.shape[1:] == like.shape[1:] else None
 
     def _check_table(self, X: object, *, reset: bool) -> None:
         steps = self.length + 1 if isinstance(self.length, int) and self.of == SLOPE else self.length

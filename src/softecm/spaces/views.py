@@ -6,7 +6,7 @@ import math
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn, Self
 
 import numpy as np
 import torch
@@ -129,10 +129,9 @@ class Views(Space):
         shown=maybe(text()),
     )
 
-    def check_kind(self, expected: Space) -> None:
+    def check_options(self, expected: Self) -> None:
         """View by view."""
-        super().check_kind(expected)
-        if not isinstance(expected, Views) or (expected.views, expected.shown) != (self.views, self.shown):
+        if (expected.views, expected.shown) != (self.views, self.shown):
             raise Misfit("the metric and model_.space have different views")
         for part, wanted in zip(self.spaces, expected.spaces, strict=True):
             part.check_kind(wanted)
@@ -238,7 +237,7 @@ class Views(Space):
                 weights = there * (np.ones(len(X)) if weights is None else weights)
             fitted.append(space.weighted(weights).fit(part, dtype=dtype))
         names = tuple(tuple(map(str, getattr(view, "feature_names_in_", ()))) for view in X.checked)
-        fitted = [_named(space, own) for space, own in zip(fitted, names, strict=True)]
+        fitted = [space.named(own) for space, own in zip(fitted, names, strict=True)]
         counts = tuple(int(view.n_features_in_) for view in X.checked)
         return replace(self, spaces=tuple(fitted), n_features=counts, feature_names=names, sample_weight=None)
 
@@ -254,7 +253,7 @@ class Views(Space):
     def fit_described(self, description: ViewsDescribed, *, dtype: torch.dtype) -> Views:
         """View by view."""
         parts = zip(self.spaces, description.parts, description.feature_names, strict=True)
-        fitted = tuple(_named(space.fit_described(part, dtype=dtype), names) for space, part, names in parts)
+        fitted = tuple(space.fit_described(part, dtype=dtype).named(names) for space, part, names in parts)
         counts, names = description.n_features, description.feature_names
         return replace(self, spaces=fitted, n_features=counts, feature_names=names, sample_weight=None)
 
@@ -332,18 +331,14 @@ class Views(Space):
         refuse_unequal({name: len(part) for name, part in zip(self.views, parts, strict=True)}, "init", "rows")
         return joined(parts)
 
-    def takes(self, other: Space, prototypes: Tensor, like: Tensor) -> bool:
-        """Where every view takes that of the same name."""
+    def carried(self, other: Space, prototypes: Tensor, like: Tensor) -> Tensor | None:
+        """View by view, where every view takes those of the view of the same name."""
         if not isinstance(other, Views) or (other.views, other.shown) != (self.views, self.shown):
-            return False
+            return None
         parts = zip(self.spaces, other.spaces, other.split(prototypes), self.split(like), strict=True)
-        return all(own.takes(its, part, one) for own, its, part, one in parts)
-
-    def carried(self, other: Space, prototypes: Tensor) -> Tensor:
-        """View by view."""
-        assert isinstance(other, Views)
-        parts = zip(self.spaces, other.spaces, other.split(prototypes), strict=True)
-        return joined([own.carried(its, part) for own, its, part in parts])
+        each = [own.carried(its, part, one) for own, its, part, one in parts]
+        taken = [part for part in each if part is not None]
+        return joined(taken) if len(taken) == len(each) else None
 
     def starts(self, x: Any, rows: Tensor) -> Tensor:
         """The chosen objects in every view; where one lacks a view, the middle of those that have it."""
@@ -445,11 +440,6 @@ def _finer(space: Space, coarse: Space, part: Tensor) -> Tensor:
     """Prototypes of one view; those of a view without a coarser form as they are."""
     same = part.shape[1:] == space.shape and part.dtype == space.dtype
     return part if same else space.finer(part, coarse)
-
-
-def _named(space: Space, names: tuple[str, ...]) -> Space:
-    """Vectors with the names of their columns, where these have some."""
-    return replace(space, names=names) if names and hasattr(space, "names") else space  # type: ignore[type-var]
 
 
 def of_column(frame: Frame, name: str) -> RawData:
