@@ -49,11 +49,17 @@ class Elastic(SemiMetric):
     SAVED = OPTIONS
     #: Whether every channel is aligned for itself.
     by_channel: ClassVar[bool] = False
+    #: How many steps ``laid_out`` puts in front of a series.
+    front: ClassVar[int] = 0
+    #: Parameters that are numbers from 0, each with a hint.
+    numbers: ClassVar[tuple[tuple[str, str], ...]] = ()
 
     def __post_init__(self) -> None:
         check_band(self.band)
         for name in ("derivative", "znormalise"):
             object.__setattr__(self, name, check_flag(name, getattr(self, name), hint="The default is False."))
+        for name, hint in self.numbers:
+            object.__setattr__(self, name, check_number(name, getattr(self, name), least=0.0, hint=hint))
 
     @abstractmethod
     def rule(self) -> Rule:
@@ -75,11 +81,6 @@ class Elastic(SemiMetric):
     def laid_out(self, values: Tensor) -> Tensor:
         """Series as the kernel wants them; by default as they are."""
         return values
-
-    @property
-    def front(self) -> int:
-        """How many steps ``laid_out`` puts in front of a series."""
-        return 0
 
     def seen(self, batch: SeriesBatch) -> SeriesBatch:
         """Series as they are compared: z-normalised or their slopes, where asked for, and laid out."""
@@ -340,8 +341,3 @@ def slopes(values: Tensor, lengths: Tensor | None) -> tuple[Tensor, Tensor | Non
         )
     before, here, after = values[:, :-2], values[:, 1:-1], values[:, 2:]
     return 0.5 * ((here - before) + 0.5 * (after - before)), None if lengths is None else lengths - 2
-
-
-def checked(metric: Elastic, name: str, *, hint: str) -> None:
-    """A parameter that is a number from 0, kept as a plain float."""
-    object.__setattr__(metric, name, check_number(name, getattr(metric, name), least=0.0, hint=hint))

@@ -8,7 +8,7 @@ from torch import Tensor
 from torch.nn.functional import pad
 
 from softecm._checks import check_number
-from softecm.distances.elastic import Elastic, SoftElastic, checked
+from softecm.distances.elastic import Elastic, SoftElastic
 from softecm.kernels.elastic import Rule, adtw, erp, msm, twe, wdtw
 
 
@@ -51,10 +51,7 @@ class MSM(Elastic):
     cost: float = 1.0
     name = "msm"
     by_channel = True
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        checked(self, "cost", hint="1 is usual for z-normalised series.")
+    numbers = (("cost", "1 is usual for z-normalised series."),)
 
     def rule(self) -> Rule:
         """Moves, splits and merges."""
@@ -114,10 +111,7 @@ class SoftMSM(SoftElastic):
     name = "softmsm"
     by_channel = True
     may_be_hard = False
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        checked(self, "cost", hint="1 is usual for z-normalised series.")
+    numbers = (("cost", "1 is usual for z-normalised series."),)
 
     def rule(self) -> Rule:
         """Moves, splits and merges."""
@@ -165,11 +159,7 @@ class TWE(Elastic):
     stiffness: float = 0.001
     penalty: float = 1.0
     name = "twe"
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        checked(self, "stiffness", hint="0.001 is usual.")
-        checked(self, "penalty", hint="1 is usual for z-normalised series.")
+    numbers = (("stiffness", "0.001 is usual."), ("penalty", "1 is usual for z-normalised series."))
 
     def rule(self) -> Rule:
         """Matched and deleted segments."""
@@ -224,11 +214,7 @@ class SoftTWE(SoftElastic):
     gamma: float | str = field(default=0.3, kw_only=True)
     name = "softtwe"
     may_be_hard = False
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        checked(self, "stiffness", hint="0.001 is usual.")
-        checked(self, "penalty", hint="1 is usual for z-normalised series.")
+    numbers = (("stiffness", "0.001 is usual."), ("penalty", "1 is usual for z-normalised series."))
 
     def rule(self) -> Rule:
         """Matched and deleted segments."""
@@ -281,10 +267,7 @@ class ADTW(SoftElastic):
     penalty: float = 1.0
     name = "adtw"
     degree = 2.0
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        checked(self, "penalty", hint="1 is usual for z-normalised series.")
+    numbers = (("penalty", "1 is usual for z-normalised series."),)
 
     def rule(self) -> Rule:
         """Squares, and the fine."""
@@ -337,10 +320,7 @@ class WDTW(SoftElastic):
     steepness: float = 0.05
     name = "wdtw"
     degree = 2.0
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        checked(self, "steepness", hint="0.05 is usual; 0.01 to 0.6 are tried in the article.")
+    numbers = (("steepness", "0.05 is usual; 0.01 to 0.6 are tried in the article."),)
 
     def rule(self) -> Rule:
         """Weighted squares."""
@@ -391,6 +371,7 @@ class ERP(SoftElastic):
 
     reference: float = 0.0
     name = "erp"
+    front = 1
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -404,8 +385,3 @@ class ERP(SoftElastic):
     def laid_out(self, values: Tensor) -> Tensor:
         """Less the reference, and with a step of zeros in front: what may be left out before the first match."""
         return pad(values - self.reference, (0, 0, 1, 0))
-
-    @property
-    def front(self) -> int:
-        """The step of zeros."""
-        return 1

@@ -73,6 +73,7 @@ class StateSequences(SoftElastic):
     gamma: float | str = field(default="auto", kw_only=True)
     name = "states"
     space = States
+    front = 1
     SAVED = rules(OPTIONS, substitution=SUBSTITUTION)
 
     def __post_init__(self) -> None:
@@ -99,11 +100,6 @@ class StateSequences(SoftElastic):
     def laid_out(self, values: Tensor) -> Tensor:
         """With a step of zeros in front: what may be left out before the first match."""
         return pad(values, (0, 0, 1, 0))
-
-    @property
-    def front(self) -> int:
-        """The step of zeros."""
-        return 1
 
 
 def _costs(substitution: Mapping[object, float]) -> Costs:

@@ -2,25 +2,17 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
-import numpy as np
-import torch
-from numpy.typing import ArrayLike, NDArray
-
-from softecm._text import place
-from softecm.files.expected import Range
-
-if TYPE_CHECKING:
-    from sklearn.base import BaseEstimator
-
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Literal, Protocol, Self, TypeAlias
 
+import numpy as np
+import torch
+from numpy.typing import ArrayLike, NDArray
 from torch import Tensor
 
-from softecm.files.expected import Misfit
+from softecm._text import place
+from softecm.files.expected import Misfit, Range
 from softecm.files.values import Savable
 
 if TYPE_CHECKING:
@@ -213,6 +205,7 @@ class Space(Savable, ABC):
     """
 
     dtype: torch.dtype = torch.float64  # of what it encodes, once it is fitted
+    step: float = 0.0  # what differing in one attribute adds to a distance where it adds all or nothing
     sparse: bool = False  # whether objects are sparse rows: prototypes are much wider, those of sets not written down
 
     def check(self, estimator: BaseEstimator, X: object, *, reset: bool) -> Any:
@@ -297,11 +290,6 @@ class Space(Savable, ABC):
     def visible_part(self, prototypes: Tensor) -> Tensor:
         """What of prototypes (k, *shape) lies in ``visible``."""
         return prototypes
-
-    @property
-    def step(self) -> float:
-        """What differing in one attribute adds to a distance where it adds all or nothing; 0 where all differ by degrees."""
-        return 0.0
 
     def coarser(self, x: Any) -> tuple[Space, Encoded] | None:
         """The same objects with less detail, on which starts can be compared at a fraction of the time; None: no need."""

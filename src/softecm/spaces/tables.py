@@ -100,6 +100,9 @@ class Table(Space):
         optional=listed(text()),
     )
 
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "step", max((c.weight for c in self.categories), default=0.0))
+
     def check_options(self, expected: Self) -> None:
         """With columns that are sound together, read as the metric reads them."""
         if len({c.name for c in self.columns}) < len(self.columns):
@@ -224,11 +227,6 @@ class Table(Space):
             tuple(place[c.name] for c in self.columns),
             tuple(self.attributes),
         )
-
-    @property
-    def step(self) -> float:
-        """The largest weight of a category."""
-        return max(self.layout.category_weights, default=0.0)
 
     def encode(self, X: RawTable) -> EncodedTable:
         """Numbers scaled, categories as codes, gaps marked; a category that the fit never saw is said aloud."""
