@@ -20,7 +20,7 @@ from softecm.files import journal as journals
 from softecm.files import lock as locks
 from softecm.fit import stages
 from softecm.fit.algorithm import mass_cost, soft_ecm_problem
-from softecm.fit.stages import neighbouring
+from softecm.fit.stages import gabriel
 from softecm.objective.problem import RELAXATIONS, SOLVERS
 from softecm.objective.pull import PrototypePull
 from softecm.readers.numbers import _whole
@@ -35,10 +35,9 @@ X = RNG.normal(size=(40, 2)) + np.repeat([[0.0], [7.0]], 20, 0)
 def test_neighbours_are_told_by_squares_whatever_the_degree_of_a_metric():
     """Between two clusters lies a third, off the straight line: by squares it is in the way, by lengths it is not."""
     apart = pairwise_distances([[0.0, 0.0], [4.0, 0.0], [2.0, 1.0]])
-    by_length, _ = neighbouring(apart, 1.0, np.ones((3, 3)))
-    by_square, _ = neighbouring(apart**2, 2.0, np.ones((3, 3)))
-    assert by_length == by_square
-    assert (0, 1) not in by_length.sets
+    by_length, by_square = gabriel(apart, 1.0), gabriel(apart**2, 2.0)
+    np.testing.assert_array_equal(by_length, by_square)
+    assert not by_length[0, 1]
 
 
 def test_a_line_of_a_journal_is_on_the_disk_before_the_next(tmp_path, monkeypatch):

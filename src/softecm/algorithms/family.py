@@ -124,7 +124,9 @@ class PrototypeFamily(FamilyParameters, PrototypeClusterer):
         if raw.in_blocks:
             return self._fit_blocks(chosen, raw.value, sample_weight)
         with threads(chosen.n_jobs):
-            chosen, choice = self._continuing(chosen, choose_for(chosen.metric, raw, chosen.n_clusters))
+            choice = choose_for(chosen.metric, raw, chosen.n_clusters)
+            if chosen.warm_start or chosen.prior is not None:
+                chosen, choice = self._continuing(chosen, choice)
             fitted = self.in_shape(self._fitted(choice, chosen, raw, sample_weight), chosen, raw, sample_weight)
         objects, outcome, partition = fitted.objects, fitted.outcome, fitted.partition
         if outcome.links is not None:

@@ -251,11 +251,13 @@ def _all_at_once(fit: Fit, plans: Sequence[Planned]) -> list[Outcome]:
 
 def with_sets(fit: Fit, plans: Sequence[Planned]) -> list[Outcome]:
     """The first stage's clusters, fitted again where beta is another, and the sets they make."""
+    cells: list[Settings] = []
     singles: list[Outcome] = []
     stages: list[Stage] = []
     again: dict[int, tuple[Settings, Tensor]] = {}  # whose beta has clusters of its own
     for i, plan in enumerate(plans):
         assert plan.stage is not None
+        cells.append(plan.chosen)
         stages.append(plan.stage)
         singles.append(plan.stage.single)
         beta, known = plan.chosen.beta, plan.stage.single.chosen.beta
@@ -267,7 +269,7 @@ def with_sets(fit: Fit, plans: Sequence[Planned]) -> list[Outcome]:
     ends = []
     for outcome in singles:
         ends.append(outcome.solution.part(slice(outcome.best, outcome.best + 1)))
-    best, cells = Solution.joined(ends), [plan.chosen for plan in plans]
+    best = Solution.joined(ends)
     prices = replace(Prices.of(cells, np.arange(len(cells)), fit.algorithm.masses), lam=np.zeros(len(cells)))
     alone = fit.algorithm.with_sets(fit.objects, replace(cells[0], focal=singles[0].chosen.focal), prices, best)
     solution = fit.algorithm.with_sets(fit.objects, cells[0], prices, best)

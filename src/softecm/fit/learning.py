@@ -25,7 +25,7 @@ from softecm.fit.algorithm import Algorithm, Fit, Outcome, Prices
 from softecm.fit.fitting import Planned, resolved, with_sets
 from softecm.fit.prepare import InMemory, Objects
 from softecm.fit.settings import PrototypeModel, Settings
-from softecm.fit.stages import CLOSE, ENOUGH, MAD, OUTLYING, Stage, beyond, clusters_alone, neighbouring, outlying
+from softecm.fit.stages import CLOSE, ENOUGH, MAD, OUTLYING, Stage, beyond, clusters_alone, neighbours, outlying
 from softecm.objective import evaluate
 from softecm.objective.pull import PrototypePull
 from softecm.spaces.base import Encoded
@@ -228,7 +228,7 @@ def _clusters_first(fit: Fit, last: PrototypeModel, past: Past) -> Outcome:
         delta = outlying(*both, here.metric, objects.space) or last.delta
     if settings.finds_sets:
         held = past.held.numpy() + objects.second_nearest(here)
-        focal, _ = neighbouring(fit.algorithm.between(objects, single.solution, c)[0], objects.metric.degree, held)
+        focal = neighbours(fit, single, held)
     fit = fit.using(delta=delta, focal=focal)
-    plan = Planned(fit.settings, fit.clusters_of(single), Stage(single, None, delta, focal, 0), True)
+    plan = Planned(fit.settings, fit.clusters_of(single), Stage(single, None, delta, focal), True)
     return with_sets(fit, [plan])[0]

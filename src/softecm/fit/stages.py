@@ -80,7 +80,6 @@ class Stage:
     runs: Runs | None  # the starts that were compared first
     delta: float | None  # of outliers
     focal: FocalSets
-    cut: int  # pairs of neighbours that were left out for being too many
 
 
 @dataclass(frozen=True)
@@ -137,8 +136,7 @@ def first_stage(fit: Fit) -> Stage:
     last = replace(last, solver=quicker(objects, last))
     (found,) = single.solve((last, start.place), checkpointed=True)
     delta = robust_delta(single, objects, found, unit, OUTLYING) if settings.finds_delta else start.delta
-    focal, cut = neighbours(single, found)
-    return Stage(found, start.runs, delta, focal, cut)
+    return Stage(found, start.runs, delta, neighbours(single, found))
 
 
 def known_stage(fit: Fit, last: PrototypeModel, *, anew: bool = False) -> Stage:
@@ -152,11 +150,10 @@ def known_stage(fit: Fit, last: PrototypeModel, *, anew: bool = False) -> Stage:
     single = clusters_alone(fit.using(beta=BETA), before.prototypes, close)
     delta = last.delta if settings.finds_delta else settings.delta
     if not anew:
-        return Stage(single, None, delta, last.focal, 0)
-    focal, cut = neighbours(fit, single)
+        return Stage(single, None, delta, last.focal)
     if settings.finds_delta:
         delta = robust_delta(fit, objects, single, first_delta(objects), OUTLYING)
-    return Stage(single, None, delta, focal, cut)
+    return Stage(single, None, delta, neighbours(fit, single))
 
 
 def clusters_alone(fit: Fit, clusters: Tensor, close: float | None) -> Outcome:
@@ -363,29 +360,26 @@ def outlying(median: float, mad: float, metric: SemiMetric, space: Space, power:
     return min(delta, math.sqrt((end + metric.unrelated) / 2.0)) if end < metric.unrelated else delta
 
 
-def neighbours(fit: Fit, single: Outcome) -> tuple[FocalSets, int]:
-    """Each cluster, and pairs of neighbouring clusters; how many such pairs were left out."""
-    apart = fit.algorithm.between(fit.objects, single.solution, single.chosen.n_clusters)[single.best]
-    held = fit.objects.second_nearest(fit.model_of(single))
-    return neighbouring(apart, fit.objects.metric.degree, held)
+def neighbours(fit: Fit, single: Outcome, held: NDArray[np.float64] | None = None) -> FocalSets:
+    """Each cluster, and pairs of neighbouring clusters.
 
-
-def neighbouring(apart: NDArray[np.float64], degree: float, held: NDArray[np.float64]) -> tuple[FocalSets, int]:
-    """The same from distances between clusters (c, c) and the weight of the objects between two of them (c, c)."""
-    c, near = len(apart), gabriel(apart ** (2.0 / degree))
-    pairs = np.argwhere(np.triu(near & (held > 0), 1))  # (pairs, 2)
+    ``held`` (c, c) is the weight of the objects whose two nearest clusters are a and b, a < b; by default it is measured.
+    """
+    c, objects = single.chosen.n_clusters, fit.objects
+    held = objects.second_nearest(fit.model_of(single)) if held is None else held
+    between = fit.algorithm.between(objects, single.solution, c)[single.best]
+    pairs = np.argwhere(np.triu(gabriel(between, objects.metric.degree) & (held > 0), 1))  # (pairs, 2)
     most = np.argsort(-held[pairs[:, 0], pairs[:, 1]], kind="stable")[: PAIRS * c]
-    cut = len(pairs) - len(most)
-    if cut:
+    if len(most) < len(pairs):
         logger.info(
             "%d of %d pairs of neighbouring clusters are considered, those of most objects", len(most), len(pairs)
         )
     sets = [*np.arange(c)[:, None].tolist(), *pairs[most].tolist()]
-    return FocalSets(c, tuple(map(tuple, sets))), cut
+    return FocalSets(c, tuple(map(tuple, sets)))
 
 
-def gabriel(squares: NDArray[np.float64]) -> NDArray[np.bool_]:
-    """Which pairs have a middle nearer to them than to any third, from squared distances (c, c).
+def gabriel(distances: NDArray[np.float64], degree: float = 2.0) -> NDArray[np.bool_]:
+    """Which pairs have a middle nearer to them than to any third, from distances (c, c); of degree 2 they are squares.
 
     Examples
     --------
@@ -395,6 +389,7 @@ def gabriel(squares: NDArray[np.float64]) -> NDArray[np.bool_]:
            [1, 0, 1],
            [0, 1, 0]])
     """
+    squares = distances ** (2.0 / degree)
     squares = (squares + squares.T) / 2
     through = squares[:, :, None] + squares[None, :, :]  # from a over m to b: (a, m, b)
     index = np.arange(len(squares))

@@ -26,55 +26,6 @@ JOINT = 20  # steps of all linked objects at once
 SWEEPS = 100  # at most so many passes over the linked objects a round
 
 
-def simplex_quadratic(a: Tensor, b: Tensor) -> Tensor:
-    r"""Masses on the simplex (last axis) that minimise :math:`\sum_A a_A m_A^2 + b_A m_A`, by sorting.
-
-    :math:`m_A = \max(0, (\tau - b_A) / 2 a_A)`; the sets that receive mass are those of smallest b.
-
-    Examples
-    --------
-    >>> import torch
-    >>> simplex_quadratic(torch.tensor([1.0, 1.0, 1.0]), torch.tensor([0.0, 1.0, 9.0]))
-    tensor([0.7500, 0.2500, 0.0000])
-    """
-    b = b - b.amin(-1, keepdim=True)
-    share = 0.5 / a
-    order = b.argsort(-1)
-    ordered, weight = b.gather(-1, order), share.gather(-1, order)
-    level = (1.0 + (weight * ordered).cumsum(-1)) / weight.cumsum(-1)  # tau, were these the sets with mass
-    count = (level > ordered).sum(-1, keepdim=True).clamp_min(1)
-    tau = level.gather(-1, count - 1)
-    masses = (tau - b).clamp_min(0.0) * share
-    return masses / masses.sum(-1, keepdim=True)
-
-
-def simplex_power(a: Tensor, b: Tensor, beta: Tensor, *, steps: int = 100) -> Tensor:
-    r"""Masses on the simplex (last axis) that minimise :math:`\sum_A a_A m_A^\beta + b_A m_A`.
-
-    :math:`m_A = \max(0, (\tau - b_A) / \beta a_A)^{1/(\beta-1)}`. The level :math:`\tau` that makes them add up to 1 is
-    bracketed by :math:`\min_A b_A + \beta a_A N^{1-\beta}` and :math:`\min_A b_A + \beta a_A`, and the bracket is halved
-    (the compiled form takes Newton's steps inside it). ``beta`` broadcasts against ``a`` without its last axis.
-
-    Examples
-    --------
-    >>> import torch
-    >>> a, b = torch.tensor([1.0, 2.0, 4.0]), torch.zeros(3)
-    >>> simplex_power(a, b, torch.tensor(2.0))  # without b: inversely proportional to a
-    tensor([0.5714, 0.2857, 0.1429])
-    """
-    b = b - b.amin(-1, keepdim=True)
-    beta = beta[..., None]
-    slope = 1.0 / (beta * a)
-    low = (b + beta * a * a.shape[-1] ** (1.0 - beta)).amin(-1, keepdim=True)
-    high = (b + beta * a).amin(-1, keepdim=True)
-    for _ in range(steps):
-        tau = 0.5 * (low + high)
-        above = (((tau - b).clamp_min(0.0) * slope) ** (1.0 / (beta - 1.0))).sum(-1, keepdim=True) > 1.0
-        high, low = torch.where(above, tau, high), torch.where(above, low, tau)
-    masses = ((0.5 * (low + high) - b).clamp_min(0.0) * slope) ** (1.0 / (beta - 1.0))
-    return masses / masses.sum(-1, keepdim=True)
-
-
 @dataclass(frozen=True)
 class Links:
     """Linked objects, their partners, and what a broken link costs.

@@ -39,9 +39,6 @@ from softecm.spaces.views import EncodedViews, split_views
 
 BACKTRACKS = 30
 ROUNDING = 1e-12  # of the objective
-POLYAK = (
-    0.25  # of the step that would bring a cost to zero where its slope holds: the first try of a view without a bound
-)
 
 
 @dataclass(frozen=True)
