@@ -23,7 +23,7 @@ LAYERS = [
     (
         "ground",
         "_atomic _checks _engine _errors _fingerprint _precision _progress "
-        "_text _version _warnings constraints files native",
+        "_text _version _warnings _wording constraints files native",
     ),
     ("kernels", "kernels"),
     ("belief", "belief"),

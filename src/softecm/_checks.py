@@ -15,6 +15,7 @@ import narwhals.stable.v1 as nw
 import numpy as np
 
 from softecm._text import meant
+from softecm._wording import literal, option
 
 #: What to do about a number of clusters that is none.
 HOW_MANY = "Give the number of groups to look for; softecm.choose_n_clusters(X) finds one."
@@ -53,7 +54,7 @@ def check_number(
     )
     if not math.isfinite(number) or outside:
         kind = "a finite number" if math.isinf(number) or not rule else "" if math.isfinite(number) else "a number"
-        raise ValueError(f"{name} must be {' '.join(filter(None, (kind, rule)))}; got {value!r}. {hint}")
+        raise ValueError(f"{option(name)} must be {' '.join(filter(None, (kind, rule)))}; got {literal(value)}. {hint}")
     return number
 
 
@@ -63,21 +64,20 @@ MOST = 10**9  # of anything that is counted
 def check_count(name: str, value: object, *, least: int = 1, most: int = MOST, hint: str) -> int:
     """A whole number of at least ``least``."""
     if not is_whole(value) or value < least:
-        raise ValueError(f"{name} must be a whole number of at least {least}; got {value!r}. {hint}")
+        raise ValueError(f"{option(name)} must be a whole number of at least {least}; got {literal(value)}. {hint}")
     number = int(value)
     if number > most:
         got = f"{number}" if number < MOST**2 else "a larger one than can be counted to"
-        raise ValueError(f"{name} must be a whole number of at most {most}; got {got}. {hint}")
+        raise ValueError(f"{option(name)} must be a whole number of at most {most}; got {got}. {hint}")
     return number
 
 
 def check_choice(name: str, value: object, choices: Collection[str], hint: str = "") -> str:
     """One of a few words."""
     if not isinstance(value, str) or value not in choices:
-        listed = ", ".join(repr(c) for c in choices)
-        raise ValueError(
-            f"{name} must be one of {listed}; got {value!r}.{meant(value, choices)}{' ' + hint if hint else ''}"
-        )
+        listed = ", ".join(map(literal, choices))
+        remedy = f"{meant(value, choices)}{' ' + hint if hint else ''}"
+        raise ValueError(f"{option(name)} must be one of {listed}; got {literal(value)}.{remedy}")
     return value
 
 

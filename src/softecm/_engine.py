@@ -23,6 +23,7 @@ import torch
 
 from softecm._checks import is_whole
 from softecm._text import shown_size
+from softecm._wording import literal, option
 from softecm.native.library import get_threads, set_threads
 
 Found = TypeVar("Found")
@@ -41,17 +42,19 @@ def choose_device(device: str | torch.device, work: float, cpu_only: str = "") -
         chosen = torch.device(device)
     except (RuntimeError, TypeError) as error:
         raise ValueError(
-            f"device must be 'auto', 'cpu' or a torch device such as 'cuda:0'; got {device!r}. Use 'auto'."
+            f"{option('device')} must be {literal('auto')}, {literal('cpu')} or a torch device such as {literal('cuda:0')}; "
+            f"got {literal(device)}. Use {literal('auto')}."
         ) from error
     if chosen.type != "cpu" and cpu_only:
         instead = " On a GPU use metric SoftDTW with a small gamma." if cpu_only.startswith("metric") else ""
         raise ValueError(
-            f"device must be 'cpu' or 'auto' with {cpu_only}, which has no GPU code for fits; got {device!r}.{instead}"
+            f"{option('device')} must be {literal('cpu')} or {literal('auto')} with {cpu_only}, which has no GPU code for "
+            f"fits; got {literal(device)}.{instead}"
         )
     if chosen.type == "cuda" and not torch.cuda.is_available():
         raise ValueError(
-            f"device must be one that is there; got {device!r}, and torch finds no GPU. Use device='cpu', or install a "
-            "torch build with CUDA and a driver for the card."
+            f"{option('device')} must be one that is there; got {literal(device)}, and torch finds no GPU. Use "
+            f"{option('device', 'cpu')}, or install a torch build with CUDA and a driver for the card."
         )
     return chosen
 
@@ -63,7 +66,9 @@ def threads(n_jobs: int | None) -> Iterator[None]:
         yield
         return
     if not is_whole(n_jobs) or n_jobs == 0:
-        raise ValueError(f"n_jobs must be None or a whole number other than 0; got {n_jobs!r}. -1 uses all cores.")
+        raise ValueError(
+            f"{option('n_jobs')} must be {literal(None)} or a whole number other than 0; got {n_jobs!r}. -1 uses all cores."
+        )
     available = os.cpu_count() or 1
     wanted = n_jobs if n_jobs > 0 else max(1, available + 1 + n_jobs)
     before = torch.get_num_threads(), set_threads(wanted)

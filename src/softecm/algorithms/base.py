@@ -21,6 +21,7 @@ from softecm._checks import make_frame
 from softecm._engine import all_or_nothing
 from softecm._text import meant
 from softecm._warnings import CollapseWarning, EmptyClusterWarning, NowhereWarning, warn
+from softecm._wording import literal, option
 from softecm.algorithms.parameters import checked
 from softecm.belief import CredalPartition, FocalSets
 from softecm.belief.assignments import CLEAR, Decisions
@@ -233,12 +234,13 @@ class EvidentialClusterer(ClusterMixin, BaseEstimator):
     def _warn_if_unconverged(
         self,
         rounds: str = "iterations",
-        still: str = "masses still move by more than tol={tol:g}",
-        remedy: str = "Raise max_iter, or tol if a rougher answer will do.",
+        still: str = "masses still move by more than {tol}",
+        remedy: str = "Raise {max_iter}, or {tolerance} if a rougher answer will do.",
     ) -> None:
         if not self.converged_:
-            name, moves = type(self).__name__, still.format(tol=self.tol)
-            warn(f"{name} has not converged after {self.n_iter_} {rounds}: {moves}. {remedy}", ConvergenceWarning)
+            words = f"{type(self).__name__} has not converged after {self.n_iter_} {rounds}: {still}. {remedy}"
+            slots = {"tol": option("tol", self.tol), "tolerance": option("tol"), "max_iter": option("max_iter")}
+            warn(words.format(**slots), ConvergenceWarning)
 
     def _warn_of_masses(self, held: NDArray[np.float64] | None = None, nowhere: float | None = None) -> None:
         """Clusters without mass (c,), and most of the weight nowhere; both from the partition where they are not given."""
@@ -248,8 +250,8 @@ class EvidentialClusterer(ClusterMixin, BaseEstimator):
         if len(empty):
             named = ", ".join(self.focal_sets_.cluster_names[k] for k in empty)
             warn(
-                f"clusters {named} hold no mass: fewer groups were found than n_clusters={len(held)}. "
-                "Use fewer clusters, a larger delta, or more restarts (n_init).",
+                f"clusters {named} hold no mass: fewer groups were found than {option('n_clusters', len(held))}. "
+                f"Use fewer clusters, a larger {option('delta')}, or more restarts ({option('n_init')}).",
                 EmptyClusterWarning,
             )
         delta, auto = getattr(self, "delta_", None), getattr(self, "delta", None) == "auto"
@@ -257,8 +259,8 @@ class EvidentialClusterer(ClusterMixin, BaseEstimator):
         if auto and delta is not None and nowhere > MOST:
             warn(
                 f"most objects belong nowhere ({nowhere:.0%}): their distances to all clusters exceed the square "
-                f"of delta={delta:.3g}, the value of 'auto'. Set a larger one, such as delta={2 * delta:.3g}, or "
-                "delta=None to switch outliers off; or another number of clusters.",
+                f"of delta {delta:.3g}, the value of {literal('auto')}. Set a larger one, such as {2 * delta:.3g}, or "
+                f"{option('delta', None)} to switch outliers off; or another number of clusters.",
                 NowhereWarning,
             )
 

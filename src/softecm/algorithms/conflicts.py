@@ -327,7 +327,7 @@ class ConflictClusterer(Restarts, FocalParameters, Clusters, EvidentialClusterer
         self._store(CredalPartition(runs[best].masses, focal))
         self._store_runs(runs, best)
         say_broken(self.partition_, links, "xi", X)
-        self._warn_if_unconverged("sweeps", "the stress still falls by more than tol={tol:g} of itself")
+        self._warn_if_unconverged("sweeps", "the stress still falls by more than {tol} of itself")
         self._warn_of_masses()
         return self
 

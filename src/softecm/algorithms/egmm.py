@@ -284,7 +284,7 @@ class EGMM(Restarts, FocalParameters, EvidentialClusterer):
         with threads(self.n_jobs), threadpool_limits(1 if x.size < LARGE else None, "blas"):
             focal, runs, best = self._search([c for c in counts if c <= len(x)], sample, rng, ask)
         self._adopt(focal, runs, best, middle)
-        self._warn_if_unconverged(still="the log-likelihood still rises by more than tol={tol:g} per object")
+        self._warn_if_unconverged(still="the log-likelihood still rises by more than {tol} per object")
         self._warn_of_masses()
         return self
 

@@ -354,7 +354,7 @@ class EKNNClus(Restarts, EvidentialClusterer):
         focal = FocalSets.simple(self.n_clusters_)
         self._store(CredalPartition(masses_of_votes(votes.strength, labels[neighbours], self.n_clusters_), focal))
         self._store_runs(runs, best)
-        self._warn_if_unconverged("sweeps", "labels still change", "Raise max_iter.")
+        self._warn_if_unconverged("sweeps", "labels still change", "Raise {max_iter}.")
         return self
 
     def _run(self, votes: Votes, start: Ints, seed: int, stop: NDArray[np.bool_]) -> Propagation:

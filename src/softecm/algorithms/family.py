@@ -15,6 +15,7 @@ from sklearn.utils.validation import check_consistent_length, check_is_fitted
 from softecm._checks import check_number
 from softecm._engine import threads
 from softecm._warnings import DriftWarning, NumberOfGroupsWarning, ViewWarning, warn
+from softecm._wording import option
 from softecm.algorithms.base import PrototypeClusterer
 from softecm.algorithms.parameters import FamilyParameters, checked
 from softecm.belief import CredalPartition
@@ -322,13 +323,14 @@ def remedy(chosen: Settings, n: int, different: int | None = None) -> str:
     """What to do about merged prototypes; ``different`` objects are there where they are fewer than the clusters."""
     if different is not None:
         objects = "All objects are equal" if different == 1 else f"There are only {different} different objects"
-        return f"{objects}: ask for at most n_clusters={different}; got {chosen.n_clusters}."
+        return f"{objects}: ask for at most {option('n_clusters', different)}; got {chosen.n_clusters}."
     softer = f"a beta nearer to 1 (such as {max(1.05, 1 + (chosen.beta - 1) / 2):.3g}), fewer clusters or more restarts"
     if chosen.relaxation is not Penalty or not chosen.lam:
-        return f"Try {softer}; if many rows are equal there may be fewer groups than n_clusters={chosen.n_clusters}."
+        return f"Try {softer}; if many rows are equal there may be fewer groups than {chosen.n_clusters}."
     return (
-        f"With relaxation='penalty' a large lam pulls all prototypes into one point, and lam={chosen.lam:g} is large for "
-        f"{n} objects: use relaxation='gap', which never does, or lam={chosen.lam / 4:.3g}; or try {softer}."
+        f"With {option('relaxation', 'penalty')} a large lam pulls all prototypes into one point, and {chosen.lam:g} is "
+        f"large for {n} objects: use {option('relaxation', 'gap')}, which never does, or a lam of {chosen.lam / 4:.3g}; or "
+        f"try {softer}."
     )
 
 

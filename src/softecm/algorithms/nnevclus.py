@@ -379,7 +379,7 @@ class NNEVCLUS(Restarts, FocalParameters, Clusters, EvidentialClusterer):
 
     hidden: int | Sequence[int] = field(default=(20,), metadata=rule(check_hidden))
     d0: float | str = number(
-        "auto", "'auto' takes the 0.9 quantile of the distances.", auto="Or give a positive number.", above=0
+        "auto", "{auto} takes the 0.9 quantile of the distances.", auto="Or give a positive number.", above=0
     )
     group_size: int | None = count(None, "128 is usual; None takes all pairs of few objects.", least=2, optional=True)
     novelty: bool = flag(False, "True lets a detector send far objects to the empty set.")
@@ -551,7 +551,7 @@ class NNEVCLUS(Restarts, FocalParameters, Clusters, EvidentialClusterer):
                 ConvergenceWarning,
             )
             return
-        self._warn_if_unconverged("steps", "the loss still falls by more than tol={tol:g} of itself")
+        self._warn_if_unconverged("steps", "the loss still falls by more than {tol} of itself")
 
     def _partition(self, x: Floats) -> CredalPartition:
         center, scale = self._input

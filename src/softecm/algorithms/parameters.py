@@ -19,6 +19,7 @@ from torch import Tensor
 
 from softecm._checks import HOW_MANY, MOST, check_choice, check_count, check_flag, check_number
 from softecm._warnings import warn
+from softecm._wording import literal, option, worded
 from softecm.belief import FocalSets
 from softecm.distances.base import SemiMetric
 from softecm.fit.loop import Callback
@@ -93,15 +94,23 @@ def _checked(
     if value is None and optional:
         return None
     if auto and isinstance(value, str):
-        return check_choice(name, value, ("auto",), auto)
-    return check(name, value, hint=hint.format(usual=usual), **bounds)
+        return check_choice(name, value, ("auto",), _filled(auto, usual))
+    return check(name, value, hint=_filled(hint, usual), **bounds)
+
+
+def _filled(hint: str, usual: object) -> str:
+    """A hint with the usual value, and with "auto" and None as its reader writes them."""
+    return hint.format(usual=usual, auto=literal("auto"), none=literal(None))
 
 
 def choice(default: T, words: Collection[str], hint: str = "", *, or_other: bool = False) -> T:
     """One of some words; with ``or_other`` also anything that is no word, which the fit then looks at."""
 
     def check(name: str, value: object, usual: object) -> object:
-        return value if or_other and not isinstance(value, str) else check_choice(name, value, words, hint)
+        if or_other and not isinstance(value, str):
+            return value
+        told = _filled(hint, usual)
+        return check_choice(name, value, words, worded(told) if or_other else told)
 
     return field(default=default, metadata=rule(check))
 
@@ -139,8 +148,8 @@ class Masses:
     beta: float = number(2.0, "Values from 1.1 to 2 are usual: larger spreads mass over more sets.", above=1)
     delta: float | str | None = number(
         "auto",
-        "'auto' takes it from the data; None switches outliers off.",
-        auto="Or give a positive number, or None to switch outliers off.",
+        "{auto} takes it from the data; {none} switches outliers off.",
+        auto="Or give a positive number, or {none} to switch outliers off.",
         optional=True,
         above=0,
     )
@@ -196,8 +205,8 @@ def sets_asked_for(c: int, max_cardinality: Any, focal_sets: Any) -> FocalSets:
     focal = FocalSets.make(c, max_cardinality, focal_sets)
     if focal_sets is None and max_cardinality is None and len(focal) > MANY_SETS:
         warn(
-            f"max_cardinality=None makes all {len(focal)} sets of {c} clusters; max_cardinality=2 would make "
-            f"{c * (c + 1) // 2}. Use focal_sets='full' if you want all of them.",
+            f"{option('max_cardinality', None)} makes all {len(focal)} sets of {c} clusters; {option('max_cardinality', 2)} "
+            f"would make {c * (c + 1) // 2}. Use {option('focal_sets', 'full')} if you want all of them.",
             UserWarning,
         )
     return focal

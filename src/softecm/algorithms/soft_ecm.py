@@ -9,6 +9,7 @@ import torch
 from torch import Tensor
 
 from softecm._checks import check_choice
+from softecm._wording import worded
 from softecm.algorithms.family import LinkableFamily
 from softecm.algorithms.parameters import Metric, choice, number, parameters, rule
 from softecm.algorithms.precomputed import SoftECMdd
@@ -123,7 +124,7 @@ PAPER: dict[str, float | str] = {
 def check_solver(name: str, value: object, usual: object) -> object:
     """A solver, or the name of one."""
     if isinstance(value, str):
-        return check_choice(name, value, ("auto", "gradient", "descent"), "Or give a GradientDescent(...).")
+        return check_choice(name, value, ("auto", "gradient", "descent"), worded("Or give a GradientDescent(...)."))
     if not isinstance(value, GradientDescent | Descent | Closed | Accelerated):
         raise ValueError(f"{name} must be 'auto', 'gradient', 'descent' or a GradientDescent; got {value!r}.")
     return value
@@ -269,7 +270,7 @@ class SoftECM(LinkableFamily):
         least=0,
         most=1e200,
     )
-    relaxation: str = choice("auto", ("auto", *RELAXATIONS), "'auto' suits the metric.")
+    relaxation: str = choice("auto", ("auto", *RELAXATIONS), "{auto} suits the metric.")
     solver: str | Solver = field(default="auto", metadata=rule(check_solver))
 
     @classmethod

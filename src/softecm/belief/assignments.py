@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from softecm._checks import is_number, make_frame
+from softecm._wording import option
 from softecm.belief import transforms
 from softecm.belief.focal import ClusterSet, FocalSets
 from softecm.belief.transforms import FloatArray, SetRule
@@ -76,8 +77,8 @@ def checked_clear(clear: Any) -> float:
     """The belief from which "clearly" is said; refused where another cluster could have as much."""
     if not is_number(clear) or not 0.5 < clear <= 1:
         raise ValueError(
-            f"clear must be a belief above 0.5 and at most 1; got {clear!r}. With 0.5 or less two clusters could both be "
-            f"clear; {CLEAR} is usual, 1 keeps the word for objects without any doubt."
+            f"{option('clear')} must be a belief above 0.5 and at most 1; got {clear!r}. With 0.5 or less two "
+            f"clusters could both be clear; {CLEAR} is usual, 1 keeps the word for objects without any doubt."
         )
     return float(clear)
 

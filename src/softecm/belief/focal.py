@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from softecm._text import meant, some_of
+from softecm._wording import literal, option, worded
 
 __all__ = ["FocalSets"]
 
@@ -127,8 +128,8 @@ class FocalSets:
         if count > MOST_SETS:
             asked = "all subsets" if largest == c else f"all sets of up to {largest} clusters"
             raise ValueError(
-                f"max_cardinality must keep the number of focal sets at or below {MOST_SETS}; got {asked} of "
-                f"{c} clusters, {count} sets. Use max_cardinality=2 or focal_sets='simple'."
+                f"{option('max_cardinality')} must keep the number of focal sets at or below {MOST_SETS}; got {asked} of "
+                f"{c} clusters, {count} sets. Use {option('max_cardinality', 2)} or {option('focal_sets', 'simple')}."
             )
         sets = list(chain.from_iterable(map(combinations, repeat(range(c)), sizes)))
         return cls(c, tuple(sets + [tuple(range(c))] * omega))
@@ -236,10 +237,10 @@ class FocalSets:
         if isinstance(focal_sets, str):
             named = {"simple": cls.simple, "full": cls.full, "pairs": cls.pairs}
             if focal_sets not in named:
+                listed = ", ".join(map(literal, named)) + worded(", a list of tuples or FocalSets")
                 raise ValueError(
-                    f"focal_sets must be 'simple', 'full', 'pairs', a list of tuples or FocalSets; got "
-                    f"{focal_sets!r}.{meant(focal_sets, named)} Leave it None to take all sets of up to "
-                    "max_cardinality clusters."
+                    f"{option('focal_sets')} must be {listed}; got {literal(focal_sets)}.{meant(focal_sets, named)} Leave "
+                    f"it {worded('None', 'out')} to take all sets of up to {option('max_cardinality')} clusters."
                 )
             return named[focal_sets](n_clusters)
         return cls.of(n_clusters, focal_sets)
@@ -419,9 +420,10 @@ def _checked_names(names: Iterable[str], n_clusters: int) -> tuple[str, ...]:
     """One name of its own for each cluster, none that means something else."""
     called = tuple(str(name).strip() for name in names)
     if len(called) != n_clusters:
+        some = worded("a dict for some of them", "name some of them with softecm rename DIR 'ω2=calm'")
         raise ValueError(
             f"names must have one entry for each of the {n_clusters} clusters; got {len(called)}: "
-            f"{', '.join(called[:8])}. Give as many names as clusters, or a dict for some of them."
+            f"{', '.join(called[:8])}. Give as many names as clusters, or {some}."
         )
     for k, name in enumerate(called):
         if not name or name in ("∅", "Ω") or name in called[:k]:
@@ -456,7 +458,7 @@ def _positive(name: str, value: int, remedy: str) -> int:
     except TypeError:
         number = None
     if number is None or isinstance(value, bool):
-        raise TypeError(f"{name} must be an integer of at least 1; got {value!r}. {remedy}")
+        raise TypeError(f"{option(name)} must be an integer of at least 1; got {value!r}. {remedy}")
     if number < 1:
-        raise ValueError(f"{name} must be at least 1; got {number}. {remedy}")
+        raise ValueError(f"{option(name)} must be at least 1; got {number}. {remedy}")
     return number

@@ -21,7 +21,7 @@ from rich.text import Text
 from softecm._text import meant
 from softecm._warnings import CheckpointWarning, ReadingWarning
 from softecm.cli.options import Params
-from softecm.cli.problems import Problem, Stopped, in_options, mendable
+from softecm.cli.problems import Problem, Stopped, mendable
 from softecm.readers import Loaded
 from softecm.readers.base import ATTRIBUTES
 
@@ -421,5 +421,4 @@ def _plain(warning: warnings.WarningMessage) -> str:
 
 def _sentence(text: str) -> str:
     """What the library warns of, for the command line."""
-    text = in_options(text)
     return text[:1].upper() + text[1:] if text[:1].isascii() else text  # ω1 stays ω1

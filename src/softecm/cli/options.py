@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeAlias, get_type_hints
 import typer
 
 from softecm._errors import check_there
+from softecm._wording import WORDING
 
 if TYPE_CHECKING:
     from softecm.readers import Beside, ReadOptions
@@ -301,17 +302,19 @@ def command_function(function: Command, *, quiet: bool = True, without: Collecti
     def called(context: typer.Context, *, quiet: bool = False, machine: bool = False, **values: object) -> None:
         sources = {name: context.get_parameter_source(name) for name in values}
         typed = frozenset(name for name, source in sources.items() if getattr(source, "name", "") == "COMMANDLINE")
+        from softecm.cli.problems import AS_TYPED, Stopped
+
         token = INVOCATION.set(Invocation(quiet, machine, typed, _written(context, typed)))
+        wording = WORDING.set(AS_TYPED)
         try:
             function(**{name: _gathered(hints[name], values, name) for name in own})
         except KeyboardInterrupt as stop:
-            from softecm.cli.problems import Stopped
-
             if str(stop):  # says what is kept, and how to go on
                 raise Stopped(str(stop)) from None
             raise
         finally:
             INVOCATION.reset(token)
+            WORDING.reset(wording)
 
     expanded = [p for parameters in spread.values() for p in parameters]
     expanded += [_keyword(name, kind, False) for name, kind in always.items()]

@@ -14,6 +14,7 @@ from torch import Tensor
 
 from softecm._text import meant, place
 from softecm._warnings import ReadingWarning, warn
+from softecm._wording import option
 from softecm.distances.base import SemiMetric
 from softecm.distances.mixed import Mixed
 from softecm.distances.series_auto import Tried, choose_series
@@ -165,7 +166,7 @@ def _columns_left_out(X: object) -> dict[str, str]:
         listed = ", ".join(f"{name!r} ({reason})" for name, reason in list(reasons.items())[:SHOWN])
         raise ValueError(
             f"X must have a column to cluster by; got {listed}. Give numbers made from the text (TF-IDF, embeddings), "
-            "or use metric='mixed', which takes every column."
+            f"or use {option('metric', 'mixed')}, which takes every column."
         )
     away = left_out(X, reasons)
     rows = emptied(X, away) if away else np.empty(0, dtype=np.int64)
@@ -174,7 +175,7 @@ def _columns_left_out(X: object) -> dict[str, str]:
         listed = ", ".join(f"{name!r} ({reason})" for name, reason in list(away.items())[:SHOWN])
         raise ValueError(
             f"X must have at least one value in every row; got none in {first}, for these columns are left out: {listed}. "
-            "Leave such rows out, or use metric='mixed', which takes every column."
+            f"Leave such rows out, or use {option('metric', 'mixed')}, which takes every column."
         )
     _warn_of_text(X, away)
     return away
@@ -247,7 +248,8 @@ def series_choice(X: Any, n_clusters: int | None, asked: str = SERIES_AUTO) -> M
         refuse_channels_first(raw.value.shape, asked)
     elif raw.frame is not None:
         raise ValueError(
-            f"metric='{SERIES_AUTO}' must have series, (n, steps, channels) or a list; got a table. Use metric='{AUTO}', "
+            f"{option('metric', SERIES_AUTO)} must have series, (n, steps, channels) or a list; got a table. Use "
+            f"{option('metric', AUTO)}, "
             "or give X.to_numpy() if each row is a series."
         )
     best = choose_series(raw.value, n_clusters)
@@ -267,11 +269,12 @@ def refuse_channels_first(shape: tuple[int, ...], metric: str = AUTO) -> None:
     n, first, second = shape
     if not (first <= MOST_CHANNELS and STEPS_A_CHANNEL * first < second):
         return
-    as_it_is = f" If they really have {first} steps in {second} channels, use metric='softdtw'." if first > 1 else ""
+    use = f"use {option('metric', 'softdtw')}"
+    as_it_is = f" If they really have {first} steps in {second} channels, {use}." if first > 1 else ""
     raise ValueError(
-        f"X must hold series as (n, steps, channels) under metric='{metric}'; got shape {tuple(shape)}, which looks "
-        f"like aeon's (n, channels, steps): {n} series of {second} steps in {first} channel{'s' if first > 1 else ''}. "
-        f"Give X.transpose(0, 2, 1) or metric=SoftDTW(layout='aeon').{as_it_is}"
+        f"X must hold series as (n, steps, channels) under {option('metric', metric)}; got shape {tuple(shape)}, which "
+        f"looks like aeon's (n, channels, steps): {n} series of {second} steps in {first} channel{'s' if first > 1 else ''}"
+        f". Give X.transpose(0, 2, 1) or metric=SoftDTW(layout='aeon').{as_it_is}"
     )
 
 

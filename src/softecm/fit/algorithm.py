@@ -15,6 +15,7 @@ from sklearn.utils import check_random_state
 from torch import Tensor
 
 from softecm._text import place
+from softecm._wording import option
 from softecm.belief import FocalSets
 from softecm.distances.base import BLOCK_CELLS, SemiMetric, distances_of
 from softecm.distances.views import Combined
@@ -72,7 +73,7 @@ def soft_ecm_problem(
     strength = torch.as_tensor(np.asarray(lam, dtype=np.float64)).to(beta).expand(len(beta)).contiguous()
     if not torch.isfinite(strength).all():
         raise ValueError(
-            f"lam must be a number within the range of {str(strength.dtype).removeprefix('torch.')}; got "
+            f"{option('lam')} must be a number within the range of {str(strength.dtype).removeprefix('torch.')}; got "
             f"{np.asarray(lam).max():g}. Give a smaller one: beyond 1e6 it changes nothing."
         )
     relaxed = relaxation(metric, focal, strength)
@@ -160,8 +161,9 @@ def approach(
     """
     if how.get("checkpointer") is not None:
         raise ValueError(
-            "checkpoint can't be used with relaxation='exact' and a metric whose barycentres have no closed form: the "
-            "fit is a chain of fits with a growing lam. Use relaxation='gap' with a large lam."
+            f"{option('checkpoint')} can't be used with {option('relaxation', 'exact')} and a metric whose barycentres have "
+            f"no closed form: the fit is a chain of fits with a growing lam. Use {option('relaxation', 'gap')} with a large "
+            "lam."
         )
     strength = np.where(lam > 0, lam, 1.0)
     n_iter = np.zeros(len(start), dtype=np.int64)

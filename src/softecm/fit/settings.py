@@ -18,6 +18,7 @@ from torch import Tensor
 from softecm import _engine
 from softecm._checks import check_count, check_number
 from softecm._text import shown_size
+from softecm._wording import literal, option, worded
 from softecm.belief import CredalPartition, FocalSets
 from softecm.belief.transforms import sound
 from softecm.distances.base import SemiMetric, distances_of, metric_rule
@@ -280,7 +281,8 @@ def settings(checked: Mapping[str, object], **choices: Any) -> Settings:
     auto = sets is None or (isinstance(sets, str) and sets == "auto")
     if not auto and largest is not None:
         raise ValueError(
-            f"max_cardinality must be left out where focal_sets is given; got {largest!r} and {sets!r}. Give one of them."
+            f"{option('max_cardinality')} must be left out where {option('focal_sets')} is given; got {literal(largest)} "
+            f"and {literal(sets)}. Give one of them."
         )
     finds = auto and largest is None
     delta, lam, solver, init = values["delta"], values["lam"], values["solver"], values["init"]
@@ -359,11 +361,11 @@ def check_size(chosen: Settings, n: int, *, quadratic: bool, compares: bool = Fa
     remedies = _remedies(size, c, largest, free)
     if remedies:
         raise ValueError(
-            f"n_clusters must leave a number of sets that fits in memory; got n_clusters={c}, which makes {size.f} "
-            f"sets of up to {largest} clusters: {asks}. Use {' or '.join(remedies)}."
+            f"{option('n_clusters')} must leave a number of sets that fits in memory; got {c}, which makes {size.f} sets "
+            f"of up to {largest} clusters: {asks}. Use {' or '.join(remedies)}."
         )
     what = "dissimilarities" if compares else f"masses on {size.f} sets"
-    blocks = "" if compares else " Or give them in blocks (softecm.distributed)."
+    blocks = "" if compares else worded(" Or give them in blocks (softecm.distributed).")
     raise ValueError(
         f"X must have so few objects that their {what} fit in memory; got n_samples={n}: {asks}. Fit a sample of them, "
         f"and predict_partition the rest.{blocks}"
@@ -374,8 +376,8 @@ def _remedies(size: Size, c: int, largest: int, free: float) -> list[str]:
     """Settings that fit, each by itself."""
     found = []
     if size.pays and replace(size, pays=False).bytes() <= free:
-        found.append("relaxation='exact'")
+        found.append(option("relaxation", "exact"))
     if size.runs > 1 and replace(size, runs=1).bytes() <= free:
-        found.append("n_init=1")
+        found.append(option("n_init", 1))
     fewer = (k for k in range(largest - 1, 0, -1) if size.up_to(c, k).bytes() <= free)
-    return found + [f"max_cardinality={k}" for k in fewer][:1]
+    return found + [option("max_cardinality", k) for k in fewer][:1]

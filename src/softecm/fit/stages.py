@@ -34,6 +34,7 @@ from sklearn.utils import check_random_state
 from torch import Tensor
 
 from softecm._warnings import BetaWarning, warn
+from softecm._wording import option
 from softecm.belief import FocalSets
 from softecm.distances.base import SemiMetric, nearest_of
 from softecm.fit.algorithm import Fit, Outcome
@@ -123,8 +124,8 @@ def first_stage(fit: Fit) -> Stage:
             start = _with_softer_masses(single, start, unit)
     if start.beta < BETA <= settings.beta:
         warn(
-            f"beta={settings.beta:g} pulls the clusters together, as happens with many noisy columns, so they "
-            f"were found with beta={start.beta:g}. Set beta={start.beta:g} for more decisive masses.",
+            f"{option('beta', settings.beta)} pulls the clusters together, as happens with many noisy columns, so they "
+            f"were found with beta {start.beta:g}. Set {option('beta', start.beta)} for more decisive masses.",
             BetaWarning,
         )
     if stopped(fit.callback):

@@ -17,6 +17,7 @@ import torch
 from numpy.typing import ArrayLike
 from torch import Tensor
 
+from softecm._wording import literal, option
 from softecm.belief.focal import FocalSets
 from softecm.distances.base import RoundCost, RunCost, SemiMetric, Sums, blocks, check_distances
 from softecm.files.values import Savable
@@ -177,8 +178,9 @@ def mass_cost(
     outside = (given < torch.inf) & ~((delta2 > torch.finfo(delta2.dtype).tiny) & (delta2 < torch.inf))
     if outside.any():
         raise ValueError(
-            f"delta must have a square within the range of {str(delta2.dtype).removeprefix('torch.')}; got "
-            f"{float(given[outside][0]):g}. Use 'auto', or a distance beyond which an object of these data is an outlier."
+            f"{option('delta')} must have a square within the range of {str(delta2.dtype).removeprefix('torch.')}; got "
+            f"{float(given[outside][0]):g}. Use {literal('auto')}, or a distance beyond which an object of these data is an "
+            "outlier."
         )
     return MassCost(sizes ** power[:, None], exponent, delta2, weights, rule)
 

@@ -13,8 +13,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from softecm._errors import ReadError, check_there
+from softecm._wording import option
 from softecm.readers.arrays import read_arrays
-from softecm.readers.base import Column, Expected, Format, Loaded, Reader, ReadOptions, Sheet, Written, option
+from softecm.readers.base import Column, Expected, Format, Loaded, Reader, ReadOptions, Sheet, Written
 from softecm.readers.columns import stripped as words_of
 from softecm.readers.delimited import read_delimited
 from softecm.readers.frames import read_arff, read_excel, read_feather, read_parquet

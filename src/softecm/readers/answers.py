@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from softecm.readers.base import ReadError, existing, folded, option, short
+from softecm._wording import option
+from softecm.readers.base import ReadError, existing, folded, short
 from softecm.readers.numbers import ZERO_WORDS
 from softecm.readers.sniff import MISSING
 

@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from softecm._wording import option
 from softecm.readers.base import (
     Column,
     Loaded,
@@ -18,7 +19,6 @@ from softecm.readers.base import (
     as_names,
     brief,
     check_unpacked,
-    option,
 )
 from softecm.readers.series import loaded_series
 

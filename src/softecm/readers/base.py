@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import shlex
 import zipfile
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from contextvars import ContextVar
 from dataclasses import dataclass, field, replace
 from html import escape
 from pathlib import Path
@@ -17,6 +15,7 @@ from numpy.typing import NDArray
 
 from softecm._errors import ReadError as ReadError
 from softecm._text import closest, meant, some_of
+from softecm._wording import option
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -262,24 +261,6 @@ def check_unpacked(path: Path) -> None:
 def as_names(values: Iterable[object]) -> Names:
     """Names of objects or of classes as text; None where one is missing."""
     return np.array([None if value is None else str(value) for value in values], dtype=object)
-
-
-#: Whether messages are for a caller of ``read_table``; else they are for the command line.
-FOR_PYTHON: ContextVar[bool] = ContextVar("for_python", default=False)
-
-
-def option(name: str, value: object = None) -> str:
-    """A reading option in a message, as its reader writes it.
-
-    Examples
-    --------
-    >>> option("id_column", "customer no"), option("thousands", ",")
-    ("--id-column 'customer no'", '--thousands ,')
-    """
-    if FOR_PYTHON.get():
-        return name if value is None else f"{name}={str(value)!r}"
-    flag = f"--{name.replace('_', '-')}"
-    return flag if value is None else f"{flag} {shlex.quote(str(value))}"
 
 
 def folded(word: str) -> str:

@@ -10,8 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from softecm._precision import Precision, span_of
+from softecm._wording import option
 from softecm.readers.answers import in_order, known_order, levels_by_column, missing_remark, no_answers, without_gaps
-from softecm.readers.base import Column, Kind, Names, ReadError, ReadOptions, Sheet, Written, as_names, option, short
+from softecm.readers.base import Column, Kind, Names, ReadError, ReadOptions, Sheet, Written, as_names, short
 from softecm.readers.dates import (
     ISO,
     DateFormats,

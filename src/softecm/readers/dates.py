@@ -9,7 +9,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from softecm._text import some_of
-from softecm.readers.base import ReadError, option
+from softecm._wording import option
+from softecm.readers.base import ReadError
 from softecm.readers.numbers import are_few, as_text, values_among
 
 if TYPE_CHECKING:

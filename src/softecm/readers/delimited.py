@@ -6,7 +6,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from softecm.readers.base import ReadError, ReadOptions, Sheet, brief, existing, option
+from softecm._wording import option
+from softecm.readers.base import ReadError, ReadOptions, Sheet, brief, existing
 from softecm.readers.sniff import BLANKS, Dialect, check_rows, sniff
 
 LAST = "the last line has one cell and is left out."

@@ -11,7 +11,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from softecm._text import some_of
-from softecm.readers.base import ReadError, ReadOptions, Sheet, brief, check_unpacked, option, own_names, short
+from softecm._wording import option
+from softecm.readers.base import ReadError, ReadOptions, Sheet, brief, check_unpacked, own_names, short
 from softecm.readers.sniff import MOST_ABOVE
 
 if TYPE_CHECKING:

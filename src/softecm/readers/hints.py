@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from softecm.readers.base import Column, option, short
+from softecm._wording import option
+from softecm.readers.base import Column, short
 
 if TYPE_CHECKING:
     import pandas as pd

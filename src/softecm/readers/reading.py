@@ -13,7 +13,7 @@ from softecm._checks import frame_of
 from softecm._text import meant
 from softecm._warnings import ReadingWarning, warn
 from softecm.readers import objects_of, read
-from softecm.readers.base import ATTRIBUTES, FOR_PYTHON, Expected, Loaded, ReadError, ReadOptions, Sheet, Written
+from softecm.readers.base import ATTRIBUTES, Expected, Loaded, ReadError, ReadOptions, Sheet, Written
 from softecm.readers.columns import is_text
 from softecm.readers.dates import TwoOrders, look_like_dates, read_dates
 from softecm.readers.frames import without_marks
@@ -74,11 +74,7 @@ def read_table(source: object, *, like: Loaded | None = None, id: str | None = N
     if id is not None:
         options.setdefault("id_column", id)
     chosen = _options(options) if like is None else _as_before(like, _options(options))
-    token = FOR_PYTHON.set(True)
-    try:
-        loaded = _file(Path(fspath(source)), chosen) if isinstance(source, str | PathLike) else _frame(source, chosen)
-    finally:
-        FOR_PYTHON.reset(token)
+    loaded = _file(Path(fspath(source)), chosen) if isinstance(source, str | PathLike) else _frame(source, chosen)
     for note in loaded.notes:
         warn(note, ReadingWarning)
     return replace(loaded, options=chosen)

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from softecm.readers.base import ReadError, Sheet, option, own_names, short
+from softecm._wording import option
+from softecm.readers.base import ReadError, Sheet, own_names, short
 from softecm.readers.numbers import Ambiguous, read_numbers
 
 if TYPE_CHECKING:

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from softecm._text import some_of
+from softecm._wording import option
 from softecm.readers.base import (
     Column,
     Expected,
@@ -24,7 +25,6 @@ from softecm.readers.base import (
     as_names,
     brief,
     existing,
-    option,
     short,
 )
 from softecm.readers.columns import FileContext, as_numbers, stripped, words

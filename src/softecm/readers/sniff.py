@@ -12,7 +12,8 @@ from itertools import pairwise
 from pathlib import Path
 
 from softecm._text import some_of
-from softecm.readers.base import ReadError, ReadOptions, option, own_names
+from softecm._wording import option
+from softecm.readers.base import ReadError, ReadOptions, own_names
 from softecm.readers.numbers import are_codes, signs, spelled
 
 SAMPLE = 1 << 18

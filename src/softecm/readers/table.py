@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from softecm._text import some_of
+from softecm._wording import option
 from softecm.readers.answers import order_hints
 from softecm.readers.base import (
     Column,
@@ -24,7 +25,6 @@ from softecm.readers.base import (
     Written,
     check_names,
     existing,
-    option,
     short,
 )
 from softecm.readers.columns import (

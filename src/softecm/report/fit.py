@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, TypeGuard
 
 import numpy as np
 
+from softecm._wording import option
 from softecm.belief import CredalPartition
 from softecm.distances import SEMI_METRICS, SemiMetric
 from softecm.distances.auto import AUTO, SERIES_AUTO
@@ -85,8 +86,8 @@ def warnings(model: FittedModel) -> list[str]:
     messages = []
     if not getattr(model, "converged_", True):
         messages.append(
-            f"{type(model).__name__} has not converged after {getattr(model, 'n_iter_', 0)} iterations. Raise max_iter, or "
-            "tol if a rougher answer will do."
+            f"{type(model).__name__} has not converged after {getattr(model, 'n_iter_', 0)} iterations. Raise "
+            f"{option('max_iter')}, or {option('tol')} if a rougher answer will do."
         )
     if merged(model):
         messages.append("Prototypes of different clusters have merged: the partition can't tell them apart.")

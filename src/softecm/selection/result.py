@@ -13,6 +13,7 @@ from sklearn.base import clone
 
 from softecm._checks import is_number, make_frame
 from softecm._warnings import NoGroupsWarning, warn
+from softecm._wording import option
 from softecm.selection.grid import plain
 from softecm.selection.rules import RULES, Columns, cheapest, finds_no_groups, is_sound, pick_rule, usual_rule
 
@@ -120,8 +121,8 @@ class Sweep:
         combination, cost = cheapest(self.columns, chosen, self._combination)
         if math.isinf(cost):
             raise ValueError(
-                f"rule {rule!r} found no combination to trust: {self._why_none()}. Try relaxation='gap', smaller lam, "
-                "beta nearer to 1, a larger max_iter or fewer clusters."
+                f"rule {rule!r} found no combination to trust: {self._why_none()}. Try {option('relaxation', 'gap')}, "
+                f"smaller lam, beta nearer to 1, a larger {option('max_iter')} or fewer clusters."
             )
         rows = np.flatnonzero(self._combination == combination)
         sound = rows[is_sound(self.columns)[rows]] if chosen.guarded else rows

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from softecm._wording import option, worded
 from softecm.fit.settings import PrototypeModel
 from softecm.selection.stability import part_of
 
@@ -58,9 +59,10 @@ def twins(model: EvidentialClusterer, X: object) -> str | None:
 
 def twins_remark(column: str) -> str:
     """What that means, and what to do."""
+    remedy = worded("leave that column out", f"leave it out with {option('drop', column)}")
     return (
-        f"every cluster has a twin from which it differs in {column} alone. If {column} should not tell groups apart, leave "
-        "that column out: then there are fewer."
+        f"every cluster has a twin from which it differs in {column} alone. If {column} should not tell groups apart, "
+        f"{remedy}: then there are fewer."
     )
 
 

@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from torch import Tensor
 
 from softecm._text import place
+from softecm._wording import option, worded
 from softecm.files.expected import Misfit, Range
 from softecm.files.values import Savable
 
@@ -48,7 +49,7 @@ def refuse_large(largest: float, dtype: torch.dtype = torch.float64, what: str =
 
 
 def _wider(dtype: torch.dtype) -> str:
-    return "" if dtype == torch.float64 else ", or use dtype='float64'"
+    return "" if dtype == torch.float64 else f", or use {option('dtype', 'float64')}"
 
 
 ROUNDING = 1e-8  # differences of D and its transpose below this part of the largest dissimilarity are rounding
@@ -64,13 +65,15 @@ def refuse_not_square(d: NDArray[np.floating]) -> None:
         )
 
 
-def refuse_dissimilarities(rows: object, use: str = "SoftECM(metric='precomputed'), RECM, ECMdd or EVCLUS") -> None:
+def refuse_dissimilarities(rows: object, use: str = "") -> None:
     """The reverse: dissimilarities given where objects are due, as far as that can be seen."""
     if not isinstance(rows, np.ndarray) or rows.ndim != 2 or len(rows) < 3 or rows.shape[0] != rows.shape[1]:
         return
     largest = float(rows.max())
     alike = not np.diagonal(rows).any() and rows.min() >= 0 < largest
     if alike and np.abs(rows - rows.T).max() <= ROUNDING * largest:
+        own = f"{option('metric', 'precomputed')}, or {option('algorithm', 'RECM')}, ECMdd or EVCLUS"
+        use = use or worded("SoftECM(metric='precomputed'), RECM, ECMdd or EVCLUS", own)
         raise ValueError(
             f"X must hold one object a row; got a symmetric {rows.shape} matrix with zeros on its diagonal, which "
             f"looks like dissimilarities. Use {use} for these; if columns really are attributes, standardise them first."
@@ -165,7 +168,8 @@ def check_enough(n_clusters: int, n: int) -> None:
     """At least one object a cluster."""
     if n < n_clusters:
         raise ValueError(
-            f"n_clusters must be at most the number of objects; got n_clusters={n_clusters} for n_samples={n}. "
+            f"{option('n_clusters')} must be at most the number of objects; got {option('n_clusters', n_clusters)} for "
+            f"n_samples={n}. "
             "Ask for fewer clusters or give more objects."
         )
 

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from softecm._checks import frame_of
 from softecm._text import column_label, meant
+from softecm._wording import option, worded
 from softecm.spaces.columns import TEMPORAL, Cell, Cells, SeriesCells, kind_of
 from softecm.spaces.raw import raw_data, read_table, without
 
@@ -240,9 +241,11 @@ class Code:
     def message(self) -> str:
         """What to ask, and what to do."""
         where = column_label(self.columns[0]) if len(self.columns) == 1 else f"{len(self.columns)} columns"
+        code = f"{self.value:.0f}"
+        remedy = worded(f"softecm.read_table(X, missing={code!r})", option("missing", code))
         return (
-            f"{self.value:.0f} stands in {self.cells} cells of {where}, far from all other numbers: is it a code for "
-            f"missing cells? softecm.read_table(X, missing='{self.value:.0f}') takes it as such."
+            f"{code} stands in {self.cells} cells of {where}, far from all other numbers: is it a code for "
+            f"missing cells? {remedy} takes it as such."
         )
 
 
@@ -321,7 +324,7 @@ def stretched_message(columns: list[Stretched], who: Callable[[int], str]) -> st
     others = len(columns) - 1
     more = f" (and {others} more such column{'s' if others > 1 else ''})" if others else ""
     where = column_label(first.column) + (f" of {first.view!r}" if first.view else "")
-    remedy = f"{ROBUST} for that view" if first.view else f"metric={ROBUST}"
+    remedy = worded(f"{ROBUST} for that view" if first.view else f"metric={ROBUST}", option("scale", "robust"))
     return (
         f"{who(first.row)} has {value} in {where}{more}, {first.times:.0f} times as far out as usual: scaled to unit "
         f"spread, the other rows hardly differ there. If this is a typo, fix it; {remedy} scales by quartiles."

@@ -20,6 +20,7 @@ from scipy.sparse import issparse
 
 from softecm._checks import frame_of
 from softecm._text import place, visible
+from softecm._wording import option
 from softecm.spaces.base import LARGEST
 from softecm.spaces.columns import Array, ArrayCells, Cells, Name, SeriesCells, kind_of, refuse_unwritable
 from softecm.spaces.sparse import sound_rows
@@ -492,8 +493,8 @@ def refuse_other_type(cells: Cells, kind: str, name: str) -> None:
     """Refuse a column that holds something else than numbers, where it does."""
     if kind:
         raise ValueError(
-            f"{name} must hold numbers only; {cells.label} holds {kind}. Use SoftECM, whose metric='auto' compares text and "
-            "dates, too, turn the column into numbers, or leave it out."
+            f"{name} must hold numbers only; {cells.label} holds {kind}. Use SoftECM, whose {option('metric', 'auto')} "
+            "compares text and dates, too, turn the column into numbers, or leave it out."
         )
 
 

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from softecm._text import place
+from softecm._wording import option, worded
 from softecm.files.expected import count, flag, listed, numeric_type, rules, text
 from softecm.spaces.base import ColumnKind, Space, content_keys, refuse_large, refuse_range
 from softecm.spaces.raw import RawData, raw_data, refuse_huge
@@ -74,7 +75,7 @@ class RealVectors(Space):
             raw.refuse_words()
             if "contains NaN" in str(error):
                 raise ValueError(
-                    "Input X contains NaN: this metric can't handle missing values. SoftECM(metric='mixed') can; "
+                    f"Input X contains NaN: this metric can't handle missing values. {mixed_metric()} can; "
                     "for other metrics, impute them or leave the rows out."
                 ) from error
             where = _where_infinite(raw) if "contains infinity" in str(error) else ""
@@ -179,6 +180,11 @@ class RealVectors(Space):
         return torch.randn((n, 4), generator=generator, dtype=torch.float64)
 
 
+def mixed_metric() -> str:
+    """The metric that takes missing cells, for a message."""
+    return worded("SoftECM(metric='mixed')", option("metric", "mixed"))
+
+
 def _where_infinite(raw: RawData) -> str:
     """The first infinite cell of a table, and what to do about it; empty where there is none."""
     if raw.is_sparse:
@@ -188,6 +194,6 @@ def _where_infinite(raw: RawData) -> str:
         name = f"column {column + 1}" if raw.frame is None else f"column {raw.frame.columns[column]!r}"
         return (
             f"{rows[row, column]} in {place('row', row)}, {name}. Leave such rows out, or put a number there; "
-            "SoftECM(metric='mixed') also takes NaN, a missing cell."
+            f"{mixed_metric()} also takes NaN, a missing cell."
         )
     return ""

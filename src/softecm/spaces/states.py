@@ -17,6 +17,7 @@ from torch import Tensor
 from softecm._checks import check_count
 from softecm._text import place
 from softecm._warnings import UnseenCategoryWarning, warn
+from softecm._wording import option
 from softecm.files.expected import NOT_NEGATIVE, Misfit, count, either, listed, number, numeric_type, plain, rules, text
 from softecm.spaces.columns import is_missing, kind_of, plain_value, refuse_unwritable
 from softecm.spaces.raw import raw_data
@@ -115,7 +116,7 @@ class States(SteppedSeries):
         warn(
             f"no points in space are as far from each other as the substitution costs say; the nearest that are differ "
             f"by up to {off.max():.2g}: {self.states[a]!r} for {self.states[b]!r} costs {used[a, b]:.3g} instead of "
-            f"{self._cost_matrix[a, b]:.3g}. Use metric='precomputed' for the costs as they are.",
+            f"{self._cost_matrix[a, b]:.3g}. Use {option('metric', 'precomputed')} for the costs as they are.",
             UserWarning,
         )
 
@@ -254,7 +255,7 @@ def _known_states(X: Sequence[Steps]) -> tuple[State, ...]:
     if len(states) > MOST_STATES:
         raise ValueError(
             f"X must hold at most {MOST_STATES} different states; got {len(states)}. Join rare ones, or use "
-            "metric='precomputed'."
+            f"{option('metric', 'precomputed')}."
         )
     return tuple(sorted(states, key=lambda state: (kind_of(state) == "text", state)))
 
