@@ -1,7 +1,7 @@
 """One place for what all tests share."""
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 import hypothesis
 import numpy as np
@@ -26,6 +26,17 @@ if "PYTEST_XDIST_WORKER" in os.environ:  # a core for each process: more threads
 @pytest.fixture
 def rng() -> np.random.Generator:
     return np.random.default_rng(0)
+
+
+@pytest.fixture
+def as_typed() -> Iterator[None]:
+    """Messages write parameters as the command line does."""
+    from softecm._wording import WORDING
+    from softecm.cli.problems import AS_TYPED
+
+    token = WORDING.set(AS_TYPED)
+    yield
+    WORDING.reset(token)
 
 
 @pytest.fixture(scope="session")

@@ -1,9 +1,11 @@
 """Errors on the command line speak of options, as they are typed there."""
 
+import numpy as np
 import pytest
 
-from softecm import SoftECM
-from softecm.cli.problems import Problem, in_options, mendable
+from softecm import FocalSets, SoftECM
+from softecm._wording import option
+from softecm.cli.problems import Problem, mendable
 
 
 @pytest.mark.parametrize(
@@ -24,21 +26,30 @@ from softecm.cli.problems import Problem, in_options, mendable
     ],
     ids=lambda given: next(iter(given)) if isinstance(given, dict) else "",
 )
-def test_parameters_are_options(given: dict[str, object], said: str) -> None:
+def test_parameters_are_options(as_typed: None, given: dict[str, object], said: str) -> None:
     with pytest.raises(Problem) as caught, mendable(ValueError):
         SoftECM(2, **given).fit([[0.0], [1.0], [5.0]])  # type: ignore[arg-type]
     assert str(caught.value) == said
 
 
-def test_remedies_are_options() -> None:
-    text = (
-        "With relaxation='penalty' a large lam pulls, and lam=20 is large: use relaxation='gap' or lam=5, n_clusters=3."
-    )
-    assert in_options(text) == (
-        "With --relaxation penalty a large lam pulls, and --lam 20 is large: use --relaxation gap or --lam 5, --clusters 3."
-    )
-    apart = "Use SoftECM(metric='precomputed'), RECM, ECMdd or EVCLUS for these"
-    assert in_options(apart) == "Use --metric precomputed, or --algorithm RECM, ECMdd or EVCLUS for these"
-    assert in_options("the alpha of 'a column' must be read") == "the alpha of 'a column' must be read"
-    seen = "2 of 3 objects have a category that the fit never saw: column 'code' in 2 ('7', None)."
-    assert in_options(seen) == seen
+def test_remedies_are_options(as_typed: None) -> None:
+    from softecm.spaces.base import refuse_dissimilarities
+
+    with pytest.raises(ValueError, match="Use --metric precomputed, or --algorithm RECM, ECMdd or EVCLUS for these"):
+        refuse_dissimilarities(1.0 - np.eye(4))
+    with pytest.raises(
+        ValueError, match=r"must be simple, full, pairs; got ful\. Did you mean full\? Leave it out to take"
+    ):
+        FocalSets.make(3, None, "ful")
+
+
+def test_python_is_spoken_to_in_python() -> None:
+    with pytest.raises(ValueError, match=r"^delta must be greater than 0; got 0\. 'auto' takes it .*; None switches"):
+        SoftECM(2, delta=0).fit([[0.0], [1.0], [5.0]])
+    with pytest.raises(ValueError, match=r"'simple', 'full', 'pairs', a list of tuples or FocalSets; got 'ful'\."):
+        FocalSets.make(3, None, "ful")
+
+
+def test_values_are_written_as_a_shell_takes_them(as_typed: None) -> None:
+    assert option("id_column", "customer no") == "--id-column 'customer no'"
+    assert (option("random_state", 3), option("delta", None), option("tol")) == ("--seed 3", "--delta none", "--tol")

@@ -11,6 +11,8 @@ from softecm._errors import ReadError
 from softecm.readers import Expected, Loaded, ReadOptions, Written, read
 from softecm.readers.numbers import read_numbers
 
+pytestmark = pytest.mark.usefixtures("as_typed")
+
 
 def loaded(tmp_path: Path, lines: list[str], name: str = "t.csv", **options: object) -> Loaded:
     path = tmp_path / name

@@ -8,6 +8,8 @@ import pytest
 from softecm._errors import ReadError
 from softecm.readers import Expected, ReadOptions, from_long, read
 
+pytestmark = pytest.mark.usefixtures("as_typed")
+
 DATA = Path(os.environ.get("SOFTECM_DATA", Path(__file__).resolve().parents[3] / "shared" / "data"))
 
 

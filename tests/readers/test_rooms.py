@@ -32,7 +32,7 @@ def test_no_reader_or_writer_knows_the_command_line(room: str) -> None:
 def test_the_safe_writer_knows_nothing_of_ours_but_its_errors() -> None:
     for name in ("_atomic", "_errors", "files/folders"):
         ours = {one for one in imported(ROOT / f"{name}.py") if one.startswith("softecm")}
-        assert ours <= {"softecm._atomic", "softecm._errors", "softecm.files.places"}
+        assert ours <= {"softecm._atomic", "softecm._errors", "softecm.files.lock", "softecm.files.places"}
 
 
 def test_importing_the_readers_loads_no_data_frame_library_and_no_torch() -> None:

@@ -6,6 +6,8 @@ from softecm._errors import ReadError
 from softecm.readers import ReadOptions
 from softecm.readers.sniff import BLANKS, check_rows, sniff
 
+pytestmark = pytest.mark.usefixtures("as_typed")
+
 
 def written(tmp_path: Path, text: str, encoding: str = "utf-8") -> Path:
     path = tmp_path / "table.csv"
