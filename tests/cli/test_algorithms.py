@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from scipy.spatial.distance import pdist, squareform
 
-from softecm.cli.algorithms import ALGORITHMS, of_dissimilarities
+from softecm.cli.algorithms import NAMES, link_weight, of_dissimilarities
 from softecm.datasets import make_blobs
 from softecm.testing import all_estimators
 
@@ -26,14 +26,15 @@ def files(tmp_path):
 
 
 def test_every_estimator_is_listed(run):
-    assert set(ALGORITHMS) == {name for name, _ in all_estimators()}
+    estimators = dict(all_estimators())
+    assert set(NAMES) == set(estimators)
     code, out, _ = run("algorithms")
     assert code == 0
-    assert all(name in out and line[:20] in out for name, line in ALGORITHMS.items())
-    assert json.loads(run("algorithms", "--json")[1])["algorithms"] == ALGORITHMS
+    assert all(name in out and cls.suits[:20] in out for name, cls in estimators.items())
+    assert json.loads(run("algorithms", "--json")[1])["algorithms"] == {name: estimators[name].suits for name in NAMES}
 
 
-@pytest.mark.parametrize("name", [name for name in ALGORITHMS if name != "SoftECM"])
+@pytest.mark.parametrize("name", [name for name in NAMES if name != "SoftECM"])
 def test_every_estimator_writes_a_folder_and_predicts(run, files, name):
     kind = "apart" if of_dissimilarities(name) else "words" if name == "CatECM" else "numbers"
     clusters = [] if name == "EKNNClus" else ["-c", 2]
@@ -65,8 +66,8 @@ def test_every_estimator_writes_a_folder_and_predicts(run, files, name):
             "--checkpoint and --resume don't work with --algorithm EGMM",
         ),
         (
-            ["-c", 2, "--algorithm", "ECM", "--links", "l"],
-            "--links and --link-weight are for SoftECM, CECM, CEVCLUS, NNEV",
+            ["-c", 2, "--algorithm", "BCM", "--links", "l"],
+            "--links and --link-weight are for SoftECM, ECM, FCM, CECM, NNEV",
         ),
         (["-c", "auto", "--links", "l"], "--links need a number of clusters: give -c a number"),
         (["-c", 2, "--link-weight", 3], "--link-weight needs --links"),
@@ -88,7 +89,7 @@ def test_words_are_refused_where_numbers_are_due(run, files):
 LINKS = "first,second,known\n1,2,apart\n1,3,together\n"  # objects take turns in two groups
 
 
-@pytest.mark.parametrize("name", ["SoftECM", "CECM", "CEVCLUS", "NNEVCLUS"])
+@pytest.mark.parametrize("name", filter(link_weight, NAMES))
 def test_links_come_from_a_file(run, files, name):
     (files / "links.csv").write_text(LINKS, encoding="utf-8")
     kind = "apart" if of_dissimilarities(name) else "numbers"

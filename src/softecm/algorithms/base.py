@@ -22,7 +22,7 @@ from softecm._engine import all_or_nothing
 from softecm._text import meant
 from softecm._warnings import CollapseWarning, EmptyClusterWarning, NowhereWarning, warn
 from softecm._wording import literal, option
-from softecm.algorithms.parameters import checked
+from softecm.algorithms.parameters import EstimatorFacts, checked
 from softecm.belief import CredalPartition, FocalSets
 from softecm.belief.assignments import CLEAR, Decisions
 from softecm.belief.focal import Names
@@ -74,19 +74,13 @@ class _OwnParameters:
         return own.replace(parameters=list(own.parameters.values())[1:])
 
 
-class EvidentialClusterer(ClusterMixin, BaseEstimator):
+class EvidentialClusterer(EstimatorFacts, ClusterMixin, BaseEstimator):
     """An estimator whose answer is a credal partition.
 
     A subclass provides ``fit``, which ends in ``_store``, and ``predict_partition``. A fit that fails or is interrupted
     leaves the estimator as it was.
     """
 
-    #: Whether ``X`` always holds dissimilarities.
-    of_dissimilarities: ClassVar[bool] = False
-    #: Whether ``X`` may be a sparse matrix, where the metric takes it.
-    takes_sparse: ClassVar[bool] = False
-    #: Whether ``X`` may have missing values, where the metric leaves them out.
-    takes_gaps: ClassVar[bool] = False
     partition_: CredalPartition
     focal_sets_: FocalSets
     model_: PrototypeModel

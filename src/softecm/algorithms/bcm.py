@@ -74,6 +74,8 @@ class BCM(PrototypeFamily):
     framework", Pattern Recognition Letters 33, 2012.
     """
 
+    suits = "numbers; puts objects far from neighbouring groups between them"
+
     gamma: float = number(1.0, "1 is usual; 0 ignores how far a set's clusters are apart.", least=0)
     alpha: float = field(default=0.0, init=False)
 

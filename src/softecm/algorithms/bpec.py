@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import field
+from types import MappingProxyType
 from typing import NamedTuple, Self
 
 import numpy as np
@@ -177,6 +178,9 @@ class BPEC(Iteration, FocalParameters, Masses, PrototypeClusterer):
     ----------
     Z.-G. Su and T. Denœux, "BPEC: belief-peaks evidential clustering", IEEE Transactions on Fuzzy Systems 27, 2019.
     """
+
+    suits = "numbers; finds the number of groups by density peaks"
+    finds_clusters = MappingProxyType({"n_clusters": None})
 
     n_clusters: int | None = field(
         default=None, kw_only=False, metadata=rule(counting("None finds the number of groups.", optional=True))

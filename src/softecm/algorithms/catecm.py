@@ -181,6 +181,8 @@ class CatECM(PrototypeFamily):
     FUZZ-IEEE 2019.
     """
 
+    suits = "categories"
+
     beta: float = 1.2
     n_init: int = 20
     device: str = field(default="auto", init=False)

@@ -70,6 +70,8 @@ class CCM(PrototypeFamily):
     Systems 74, 2015.
     """
 
+    suits = "numbers; puts little mass on sets of distant groups"
+
     gamma: float = number(1.0, "1 is usual; 0 looks at the clusters' own distances only.", least=0)
     alpha: float = field(default=0.0, init=False)
 

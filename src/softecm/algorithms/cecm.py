@@ -135,6 +135,8 @@ class CECM(PrototypeFamily):
     Statistics & Data Analysis 56, 2012.
     """
 
+    suits = "numbers, and links between objects (--links)"
+
     takes_sparse = True
 
     weight_of_links = "xi"

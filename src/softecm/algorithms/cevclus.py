@@ -99,6 +99,8 @@ class CEVCLUS(ConflictClusterer):
     Knowledge-Based Systems 142, 2018.
     """
 
+    suits = "dissimilarities, and links between objects (--links); groups without centres"
+
     xi: float = number(0.5, "0.5 is usual: 0 ignores the links, larger enforces more of them.", least=0)
     variant: str = choice("article", tuple(VARIANTS), "'article' is the published formula.")
 

@@ -49,5 +49,7 @@ class ECM(LinkableFamily):
     2008.
     """
 
+    suits = "numbers; round groups"
+
     def _algorithm(self, metric: SemiMetric) -> SoftECMAlgorithm:
         return SoftECMAlgorithm()

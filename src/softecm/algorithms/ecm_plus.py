@@ -80,6 +80,8 @@ class ECMPlus(PrototypeFamily):
     D. E. Gustafson and W. C. Kessel, "Fuzzy clustering with a fuzzy covariance matrix", IEEE CDC, 1979.
     """
 
+    suits = "numbers; elongated groups, each in its own direction"
+
     centers: str = choice("corrected", CENTERS, "'corrected' is ECM+'s, 'mean' the plain one.")
     adaptive: bool = True
 

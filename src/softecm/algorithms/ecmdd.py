@@ -368,6 +368,8 @@ class ECMdd(PrototypeFamily):
     Recognition 60, 2016.
     """
 
+    suits = "dissimilarities of any kind; prototypes are objects"
+
     metric: Metric = "precomputed"
     beta: float = 1.2
     gamma: float = number(0.5, "0.5 is usual; 0 leaves a set's own medoid alone.", least=0)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import field
+from types import MappingProxyType
 from typing import NamedTuple, Self
 
 import numpy as np
@@ -228,6 +229,9 @@ class EGMM(Restarts, FocalParameters, EvidentialClusterer):
     L. Jiao, T. Denœux, Z. Liu and Q. Pan, "EGMM: an evidential version of the Gaussian mixture model for clustering",
     Applied Soft Computing 129, 2022.
     """
+
+    suits = "numbers; a Gaussian mixture that selects the number of groups"
+    finds_clusters = MappingProxyType({"n_clusters": "auto"})
 
     n_clusters: int | str = field(default=2, kw_only=False, metadata=rule(counting(HOW_MANY, auto="Or give a number.")))
     regularisation: float = number(1e-6, "1e-6 is usual; 0 is plain EM.", least=0)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import field
 from functools import partial
+from types import MappingProxyType
 from typing import NamedTuple, Self
 
 import numpy as np
@@ -280,6 +281,9 @@ class EKNNClus(Restarts, EvidentialClusterer):
     T. Denœux, O. Kanjanatarakul and S. Sriboonchitta, "EK-NNclus: a clustering procedure based on the evidential
     K-nearest neighbor rule", Knowledge-Based Systems 88, 2015.
     """
+
+    suits = "numbers or dissimilarities; finds the number of groups, which may have any shape"
+    finds_clusters = MappingProxyType({})
 
     n_neighbors: int | None = count(None, "None takes twice the root of the number of objects.", optional=True)
     q: float = number(0.5, "0.5 is usual: larger gives far neighbours more influence.", above=0, most=1)

@@ -85,6 +85,8 @@ class EVCLUS(ConflictClusterer):
     Knowledge-Based Systems 106, 2016.
     """
 
+    suits = "dissimilarities; groups without centres"
+
     def fit(
         self,
         X: ArrayLike,

@@ -55,6 +55,8 @@ class FCM(LinkableFamily):
     J. C. Bezdek, "Pattern Recognition with Fuzzy Objective Function Algorithms", Plenum, 1981.
     """
 
+    suits = "numbers; degrees of membership, without sets and outliers"
+
     alpha: float = field(default=0.0, init=False)
     delta: float | str | None = field(default=None, init=False)
     max_cardinality: int | None = field(default=1, init=False)

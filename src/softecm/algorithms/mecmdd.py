@@ -165,6 +165,7 @@ class MECMdd(Restarts, FocalParameters, Masses, Clusters, EvidentialClusterer):
     Soubeiga, Antoine and Moreno, IEEE DSAA, 2024 (MECMdd-RWG and -RWL).
     """
 
+    suits = "several dissimilarity matrices of the same objects (--matrix), with weights"
     of_dissimilarities = True
     weights: str = choice("global", ("global", "local"), "'local' has weights for each set of clusters.")
     constraint: str = choice("sum", (SUM, PRODUCT), "'product' ignores the views' units.")

@@ -377,6 +377,8 @@ class NNEVCLUS(Restarts, FocalParameters, Clusters, EvidentialClusterer):
     T. Denœux, "NN-EVCLUS: neural network-based evidential clustering", Information Sciences 572, 2021.
     """
 
+    suits = "numbers; a neural network trained on the distances"
+
     hidden: int | Sequence[int] = field(default=(20,), metadata=rule(check_hidden))
     d0: float | str = number(
         "auto", "{auto} takes the 0.9 quantile of the distances.", auto="Or give a positive number.", above=0

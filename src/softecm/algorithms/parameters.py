@@ -12,7 +12,7 @@ import os
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache, partial
-from typing import Any, TypeAlias, TypeVar, dataclass_transform
+from typing import Any, ClassVar, TypeAlias, TypeVar, dataclass_transform
 
 import numpy as np
 from torch import Tensor
@@ -138,6 +138,21 @@ class Clusters:
     """How many clusters are looked for; the one parameter that may go without its name."""
 
     n_clusters: int = field(default=2, kw_only=False, metadata=rule(counting(HOW_MANY)))
+
+
+class EstimatorFacts:
+    """What others need to know of an estimator."""
+
+    #: What it is for, as ``softecm algorithms`` lists it.
+    suits: ClassVar[str]
+    #: Whether ``X`` always holds dissimilarities.
+    of_dissimilarities: ClassVar[bool] = False
+    #: Whether ``X`` may be a sparse matrix, where the metric takes it.
+    takes_sparse: ClassVar[bool] = False
+    #: Whether ``X`` may have missing values, where the metric leaves them out.
+    takes_gaps: ClassVar[bool] = False
+    #: Parameters with which it finds the number of clusters; None where that must be given.
+    finds_clusters: ClassVar[Mapping[str, object] | None] = None
 
 
 @parameters

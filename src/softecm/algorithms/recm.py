@@ -311,6 +311,7 @@ class RECM(PrototypeFamily):
     M.-H. Masson and T. Denœux, "RECM: relational evidential c-means algorithm", Pattern Recognition Letters 30, 2009.
     """
 
+    suits = "dissimilarities that are close to Euclidean distances"
     of_dissimilarities = True
     beta: float = 1.5
     dissimilarity: str = choice("distance", ("distance", "squared"))

@@ -261,6 +261,8 @@ class SoftECM(LinkableFamily):
     A. Soubeiga, T. Guyet and V. Antoine, "Soft-ECM: an extension of Evidential C-Means for complex data", FUZZ-IEEE 2025.
     """
 
+    suits = "anything: numbers, tables with gaps and categories, series (the default)"
+
     metric: Metric = "auto"
     beta: float = 1.2
     lam: float | str = number(

@@ -238,6 +238,8 @@ class TECM(PrototypeFamily):
     Systems 257, 2022. K. Zhou and others, International Journal of Approximate Reasoning, 2022 (TECM and ETECM).
     """
 
+    suits = "numbers; reuses the centres of an earlier clustering (in Python)"
+
     source: ArrayLike | None = None
     transfer: float = number(
         0.2,

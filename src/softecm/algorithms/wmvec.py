@@ -383,6 +383,8 @@ class WMVEC(PrototypeFamily):
     2025.
     """
 
+    suits = "numbers; several weighted views (in Python)"
+
     batches = False  # how the views are compared is known with the data only
 
     beta: float = 1.2

@@ -6,12 +6,14 @@ import inspect
 import time
 import warnings
 from collections.abc import Collection, Mapping
+from typing import TYPE_CHECKING
 
 import numpy as np
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+import softecm
 from softecm._text import meant
 from softecm.cli.fitting import FittedFile, Measure, heartbeat, user_messages, watched
 from softecm.cli.options import Params
@@ -19,65 +21,54 @@ from softecm.cli.problems import Problem, mendable, option_of
 from softecm.cli.screen import consoles, print_json
 from softecm.readers import Loaded
 
+if TYPE_CHECKING:
+    from softecm.algorithms.base import EvidentialClusterer
+
 DEFAULT = "SoftECM"
 
-#: Every estimator and what it is for.
-ALGORITHMS = {
-    "SoftECM": "anything: numbers, tables with gaps and categories, series (the default)",
-    "ECM": "numbers; round groups",
-    "FCM": "numbers; degrees of membership, without sets and outliers",
-    "ECMPlus": "numbers; elongated groups, each in its own direction",
-    "CCM": "numbers; puts little mass on sets of distant groups",
-    "BCM": "numbers; puts objects far from neighbouring groups between them",
-    "CECM": "numbers, and links between objects (--links)",
-    "WMVEC": "numbers; several weighted views (in Python)",
-    "TECM": "numbers; reuses the centres of an earlier clustering (in Python)",
-    "BPEC": "numbers; finds the number of groups by density peaks",
-    "EKNNClus": "numbers or dissimilarities; finds the number of groups, which may have any shape",
-    "EGMM": "numbers; a Gaussian mixture that selects the number of groups",
-    "NNEVCLUS": "numbers; a neural network trained on the distances",
-    "RECM": "dissimilarities that are close to Euclidean distances",
-    "ECMdd": "dissimilarities of any kind; prototypes are objects",
-    "MECMdd": "several dissimilarity matrices of the same objects (--matrix), with weights",
-    "EVCLUS": "dissimilarities; groups without centres",
-    "CEVCLUS": "dissimilarities, and links between objects (--links); groups without centres",
-    "CatECM": "categories",
-}
+#: Every estimator.
+NAMES = tuple(name for name, module in softecm._WHERE.items() if module.startswith("softecm.algorithms."))
 OF_SEVERAL = "MECMdd"  # matrices of dissimilarities
-#: Estimators that find the number of groups themselves, and how that is said to them.
-FINDS: Mapping[str, Params] = {"EKNNClus": {}, "BPEC": {"n_clusters": None}, "EGMM": {"n_clusters": "auto"}}
+
+
+def kind_of(name: str) -> type[EvidentialClusterer]:
+    """The class of an estimator."""
+    cls: type[EvidentialClusterer] = getattr(softecm, name)
+    return cls
 
 
 def chosen(name: str) -> str:
     """The estimator that was meant, however it is written."""
-    for known in ALGORITHMS:
+    for known in NAMES:
         if known.lower() == name.lower():
             return known
     raise Problem(
-        f"--algorithm must be one of {', '.join(ALGORITHMS)}; got {name}. softecm algorithms describes each of them."
-        f"{meant(name, ALGORITHMS)}"
+        f"--algorithm must be one of {', '.join(NAMES)}; got {name}. softecm algorithms describes each of them."
+        f"{meant(name, NAMES)}"
     )
 
 
 def of_dissimilarities(name: str) -> bool:
     """Whether an estimator's objects are rows of dissimilarities (scikit-learn's tag)."""
-    import softecm
-
-    return bool(getattr(softecm, name)().__sklearn_tags__().input_tags.pairwise)
+    return bool(kind_of(name)().__sklearn_tags__().input_tags.pairwise)
 
 
 def takes(name: str, argument: str) -> bool:
     """Whether an estimator's ``fit`` has such an argument."""
-    import softecm
+    return argument in inspect.signature(kind_of(name).fit).parameters
 
-    return argument in inspect.signature(getattr(softecm, name).fit).parameters
+
+def link_weight(name: str) -> str | None:
+    """What an estimator, or its ``fit``, calls the weight of links; None where it takes no links."""
+    of_fit = inspect.signature(kind_of(name).fit).parameters
+    known = (*kind_of(name)().get_params(), *of_fit) if "must_link" in of_fit else ()
+    return next((own for own in known if option_of(own) == option_of("link_weight")), None)
 
 
 def parameters(name: str, clusters: str | None, values: Params, specified: Collection[str]) -> dict[str, object]:
     """What the estimator is told: the number of groups, the seed, and the options that were really given."""
-    import softecm
-
-    known = getattr(softecm, name)().get_params()
+    cls = kind_of(name)
+    known = cls().get_params()
     foreign = sorted(option for option in specified if option not in known)
     if foreign:
         own = ", ".join(sorted(option_of(option) for option in values if option in known)) or "no options"
@@ -86,8 +77,8 @@ def parameters(name: str, clusters: str | None, values: Params, specified: Colle
     params = {option: values[option] for option in specified}
     if "random_state" in known:
         params["random_state"] = values["random_state"]
-    if name in FINDS and clusters in (None, "auto"):
-        return {**params, **FINDS[name]}
+    if cls.finds_clusters is not None and clusters in (None, "auto"):
+        return {**params, **cls.finds_clusters}
     if "n_clusters" not in known:
         raise Problem(f"{name} finds the number of groups itself: leave -c {clusters} out.")
     if clusters is None or not clusters.isdecimal() or int(clusters) < 1:
@@ -124,10 +115,8 @@ def objects(name: str, data: object) -> object:
 
 def fit(name: str, data: object, params: Params, err: Console, **options: object) -> FittedFile:
     """One fit; ``options`` are those of its ``fit``. Ctrl-C keeps the best so far, where there are rounds to stop after."""
-    import softecm
-
     with mendable(ValueError, TypeError):
-        model = getattr(softecm, name)(**params)
+        model = kind_of(name)(**params)
     if "callback" in model.get_params(deep=False):
         return watched(model, objects(name, data), err, f"fitting {name}", **options)
     began = time.perf_counter()
@@ -141,9 +130,10 @@ def fit(name: str, data: object, params: Params, err: Console, **options: object
 def show() -> None:
     """The list, on the screen or as JSON."""
     out, _ = consoles()
-    print_json({"algorithms": ALGORITHMS})
+    lines = {name: kind_of(name).suits for name in NAMES}
+    print_json({"algorithms": lines})
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), show_header=False)
-    for name, line in ALGORITHMS.items():
+    for name, line in lines.items():
         table.add_row(Text(name, style="bold"), line)
     out.print(table)
     out.print(Text("Use one with: softecm cluster FILE -c 3 --algorithm NAME", style="dim"))

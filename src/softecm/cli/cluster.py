@@ -331,18 +331,19 @@ def _fit(
 ) -> tuple[FittedFile, Search]:
     """The fit, and how its number of clusters was chosen."""
     name, data = request.algorithm, source.data(measure.name)
-    known: dict[str, object] = {} if pairs is None else pairs._asdict()
-    link_weight = request.options.link_weight
-    weight = {} if link_weight is None else {links.WEIGHTS[name]: link_weight}
+    weight: dict[str, object] = {}
+    if request.options.link_weight is not None:
+        weight = {str(algorithms.link_weight(name)): request.options.link_weight}
+    known = ({} if pairs is None else pairs._asdict()) | {k: v for k, v in weight.items() if algorithms.takes(name, k)}
     if not request.is_default:
-        own_params = algorithms.parameters(name, request.clusters, request.params, request.specified) | weight
-        return fit_with_checkpoints(
-            partial(algorithms.fit, name, data, own_params, err, **known), request.safety
-        ), Search()
+        own_params = algorithms.parameters(name, request.clusters, request.params, request.specified)
+        own_params |= {k: v for k, v in weight.items() if k not in known}
+        one = partial(algorithms.fit, name, data, own_params, err, **known)
+        return fit_with_checkpoints(one, request.safety), Search()
     params = {**request.params, "metric": measure.metric}
     if measure.finds_shape:
         params["metric"] = "auto"
     if request.count is None:
         return fit_auto(data, params, err, request.candidates)
-    one = partial(fit, data, {**params, "n_clusters": request.count}, err, "fitting", **known, **weight)
+    one = partial(fit, data, {**params, "n_clusters": request.count}, err, "fitting", **known)
     return fit_with_checkpoints(one, request.safety), Search()

@@ -11,22 +11,20 @@ from pathlib import Path
 
 import numpy as np
 
+from softecm.cli import algorithms
 from softecm.cli.fitting import FittedFile
 from softecm.cli.problems import Problem
 from softecm.constraints import Constraints, check_constraints, groups_of, kept
 
 #: What the third cell of a line may say.
 WORDS = {"together": 0, "must": 0, "must-link": 0, "apart": 1, "cannot": 1, "cannot-link": 1}
-#: Estimators that heed links, and what they call their weight.
-WEIGHTS = {"SoftECM": "constraint_weight", "CECM": "xi", "CEVCLUS": "xi", "NNEVCLUS": "link_weight"}
 
 
 def check_taken(name: str, *, many: bool) -> None:
     """Refuse links where they can't be heeded, before anything is read."""
-    if name not in WEIGHTS:
-        raise Problem(
-            f"--links and --link-weight are for {', '.join(WEIGHTS)}; got --algorithm {name}. Leave them out."
-        )
+    if algorithms.link_weight(name) is None:
+        able = ", ".join(one for one in algorithms.NAMES if algorithms.link_weight(one))
+        raise Problem(f"--links and --link-weight are for {able}; got --algorithm {name}. Leave them out.")
     if many:
         raise Problem("--links need a number of clusters: give -c a number.")
 
