@@ -120,10 +120,14 @@ def fit(name: str, data: object, params: Params, err: Console, **options: object
     if "callback" in model.get_params(deep=False):
         return watched(model, objects(name, data), err, f"fitting {name}", **options)
     began = time.perf_counter()
-    with err.status(f"fitting {name}"), warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
-        with heartbeat(err, lambda: f"fitting {name}"), mendable(ValueError, TypeError):
-            model.fit(objects(name, data))
+    title = f"fitting {name}"
+    with (
+        err.status(title),
+        warnings.catch_warnings(record=True, action="always") as caught,
+        heartbeat(err, lambda: title),
+        mendable(ValueError, TypeError),
+    ):
+        model.fit(objects(name, data))
     return FittedFile(model, user_messages(caught), False, time.perf_counter() - began)
 
 

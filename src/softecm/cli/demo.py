@@ -100,8 +100,7 @@ def write_example(name: str, folder: Path, *, force: bool) -> list[str]:
 def _fit(table: object) -> tuple[ECM, SoftECM]:
     from softecm import ECM, SoftECM
 
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
+    with warnings.catch_warnings(action="ignore"):
         ecm = ECM(2, alpha=ALPHA, beta=BETA, delta=DELTA, init=STARTS).fit(table)
         soft = SoftECM(2, alpha=ALPHA, beta=BETA, delta=DELTA, lam=1.5, init=STARTS).fit(table)
     return ecm, soft

@@ -265,8 +265,11 @@ def fit(data: object, params: Params, err: Console, title: str = "fitting", **op
 def watched(model: SoftECM, data: object, err: Console, title: str, **options: Any) -> FittedFile:
     """Fit a model with a bar, an ear for Ctrl-C, and its warnings kept."""
     began = time.perf_counter()
-    with _progress(err) as bar, _interrupts(err) as stopped, warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
+    with (
+        _progress(err) as bar,
+        _interrupts(err) as stopped,
+        warnings.catch_warnings(record=True, action="always") as caught,
+    ):
         watch = _Watch(bar, title, float(getattr(model, "tol", 0.0)), stopped)
         model.callback = watch
         with heartbeat(err, watch.line), mendable(ValueError, TypeError, FileNotFoundError):

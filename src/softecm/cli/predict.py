@@ -60,8 +60,7 @@ def run(
     if of_series(estimator) and loaded.shape == "table":
         raise Problem(f"{model} compares series, and {file} was read as a table: say --id, --time and --value.")
     joined = columns_beside(loaded, beside)
-    with mendable(ValueError, TypeError), warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
+    with mendable(ValueError, TypeError), warnings.catch_warnings(record=True, action="always") as caught:
         partition = estimator.predict_partition(loaded.data)
         table = partition_table(partition, loaded.names, clear, joined)
     messages = (*loaded.notes, *user_messages(caught))

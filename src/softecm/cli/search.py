@@ -75,8 +75,7 @@ def fit_auto(
         return None if cut_short else fitted.model
 
     try:
-        with warnings.catch_warnings(record=True) as caught:
-            warnings.simplefilter("always")
+        with warnings.catch_warnings(record=True, action="always") as caught:
             choice = choose_n_clusters(
                 data,
                 estimator=base,

@@ -169,8 +169,7 @@ def _rules(result: Sweep) -> list[str]:
 def _choice(result: Sweep, rule: str) -> RuleChoice:
     from softecm.selection.rules import is_sound
 
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
+    with warnings.catch_warnings(record=True, action="always") as caught:
         try:
             best = result.best(rule)
         except ValueError as error:

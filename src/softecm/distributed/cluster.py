@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from softecm.distributed.engines import FAN_IN, INLINE, SHARE, Engine, Placement, Tree, firsts, named
+from softecm.distributed.engines import FAN_IN, INLINE, SHARE, Engine, ObjectsInBlocks, Placement, Tree, firsts, named
 from softecm.distributed.sources import Data, Raw, Source, Weights
 from softecm.distributed.waiting import Client, ClusterLost, Delayed, WorkerGone, answer, some_workers, started, workers
 from softecm.native.library import set_threads
@@ -45,7 +45,7 @@ class Cluster(Engine):
     def over_raw(self, function: Callable[[Raw], T], merge: Callable[[T, T], T], weights: Weights | None) -> T:
         """Described where they are read."""
         payload = packed(function)
-        parts = [self._task(_of_raw, payload, name, raw, own) for name, raw, own in self._raw(weights)]
+        parts = [self._task(run_packed, payload, name, raw, own) for name, raw, own in self._raw(weights)]
         return self._merged(parts, merge)
 
     def _raw(self, weights: Weights | None) -> list[tuple[str, Delayed, Delayed | NDArray[np.float64] | None]]:
@@ -82,7 +82,7 @@ class Cluster(Engine):
             (name, raw, own), first = blocks[i]
             return self._task(_encoded, payload, name, raw, own, first)
 
-        return ClusterObjects(self, Held(self.client, task, len(blocks)), sum(lengths), total, placement)
+        return ClusterObjects(sum(lengths), total, placement, self, Held(self.client, task, len(blocks)))
 
     def close(self) -> None:
         """The workers forget the blocks when nothing refers to them."""
@@ -119,22 +119,11 @@ class Held:
 
 
 @dataclass(frozen=True)
-class ClusterObjects(Scattered):
+class ClusterObjects(ObjectsInBlocks):
     """Encoded blocks on the workers."""
 
     cluster: Cluster
     held: Held
-    n_objects: int
-    weight_sum: float
-    placement: Placement
-
-    def __len__(self) -> int:
-        return self.n_objects
-
-    @property
-    def weight(self) -> float:
-        """Sum of the objects' weights."""
-        return self.weight_sum
 
     def total(self, function: Callable[[Block], T], merge: Callable[[T, T], T]) -> T:
         """One pass: a task a block, and a tree of merges."""
@@ -178,14 +167,15 @@ def _same(payload: bytes) -> bytes:
     return payload
 
 
-def _of_raw(payload: bytes, name: str, data: Data, weights: ArrayLike | None) -> Any:
+def run_packed(payload: bytes, name: str, data: Data, weights: ArrayLike | None) -> Any:
+    """What a packed function says of a raw block."""
     function = pickle.loads(payload)
     with_threads(None)
     return function(Raw(name, data, None if weights is None else np.asarray(weights, dtype=np.float64)))
 
 
 def _encoded(payload: bytes, name: str, data: Data, weights: ArrayLike | None, first: int) -> Block:
-    block: Block = _of_raw(payload, name, data, weights)
+    block: Block = run_packed(payload, name, data, weights)
     return block._replace(first=first)
 
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -12,7 +10,7 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 
 from softecm.distances.base import SemiMetric
-from softecm.distributed.sources import Data, Raw
+from softecm.distributed.sources import Data, Raw, naming
 from softecm.fit.prepare import check_weights
 from softecm.spaces.base import Described, Encoded, Space
 from softecm.spaces.real import RealVectors
@@ -53,15 +51,6 @@ class Facts:
 def _told(facts: Facts) -> str:
     columns = [f"{name} ({kind})" for name, kind in facts.look]
     return ", ".join(columns[:8]) + (" ..." if len(columns) > 8 else "") if columns else f"{facts.n_features} channels"
-
-
-@contextmanager
-def naming(name: str) -> Iterator[None]:
-    """Errors inside say which block they are about."""
-    try:
-        yield
-    except (ValueError, TypeError) as error:
-        raise ValueError(f"{name}: {error}") from error
 
 
 def describe(raw: Raw, *, space: Space, owner: str) -> Facts:

@@ -16,7 +16,7 @@ import numpy as np
 
 from softecm._engine import choose_device
 from softecm.distributed.scratch import Scratch
-from softecm.distributed.sources import Raw, Source, Weights, computed
+from softecm.distributed.sources import Raw, Source, Weights, computed, naming
 from softecm.spaces.scattered import Block, Scattered
 
 if TYPE_CHECKING:
@@ -185,11 +185,11 @@ class Streaming(Engine):
                 yield encode(raw)._replace(first=first)
 
         if self.source.cheap:
-            return StreamedObjects(blocks, sum(lengths), total, placement)
+            return StreamedObjects(sum(lengths), total, placement, blocks)
         self._scratch = Scratch()
         for block in ahead(blocks()):
             self._scratch.add(block)
-        return StreamedObjects(self._scratch.read, sum(lengths), total, placement)
+        return StreamedObjects(sum(lengths), total, placement, self._scratch.read)
 
     def close(self) -> None:
         """Delete the scratch file."""
@@ -198,10 +198,9 @@ class Streaming(Engine):
 
 
 @dataclass(frozen=True)
-class StreamedObjects(Scattered):
-    """Objects read block by block in every pass."""
+class ObjectsInBlocks(Scattered, ABC):
+    """How many objects there are, what they weigh, and where their blocks are computed."""
 
-    blocks: Callable[[], Iterator[Block]]
     n_objects: int
     weight_sum: float
     placement: Placement
@@ -214,6 +213,13 @@ class StreamedObjects(Scattered):
         """Sum of the objects' weights."""
         return self.weight_sum
 
+
+@dataclass(frozen=True)
+class StreamedObjects(ObjectsInBlocks):
+    """Objects read block by block in every pass."""
+
+    blocks: Callable[[], Iterator[Block]]
+
     def total(self, function: Callable[[Block], T], merge: Callable[[T, T], T]) -> T:
         """One pass."""
         tree = Tree(merge)
@@ -224,9 +230,5 @@ class StreamedObjects(Scattered):
 
 def named(function: Callable[[Block], T], block: Block) -> T:
     """``function`` of a block; an error says which block it was."""
-    try:
+    with naming(block.name):
         return function(block)
-    except (ValueError, TypeError) as error:
-        if str(error).startswith(block.name):
-            raise
-        raise ValueError(f"{block.name}: {error}") from error

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -25,7 +26,6 @@ from softecm.distributed.passes import (
     distances_of_block,
     mean_distance,
     picked,
-    plus,
     quantile,
     roots_to_nearest,
     two_nearest_of_block,
@@ -87,7 +87,7 @@ class InBlocks(Objects[Scattered]):
 
     def second_nearest(self, model: PrototypeModel) -> NDArray[np.float64]:
         """One pass."""
-        return self.x.total(partial(two_nearest_of_block, model=model), plus)
+        return self.x.total(partial(two_nearest_of_block, model=model), operator.add)
 
     def content(self) -> int:
         """The sum of the blocks' numbers."""
@@ -195,15 +195,12 @@ def _lengths(engine: Engine, sample_weight: ArrayLike | DaskArray | None) -> tup
     """Rows of each block, counted only where weights in memory must be cut like them."""
     if sample_weight is None or hasattr(sample_weight, "to_delayed"):
         return None
-    return engine.over_raw(_count, _joined, None)
+    lengths: tuple[int, ...] = engine.over_raw(_count, operator.add, None)
+    return lengths
 
 
 def _count(raw: Raw) -> tuple[int, ...]:
     return (len(raw.data),)
-
-
-def _joined(a: tuple[int, ...], b: tuple[int, ...]) -> tuple[int, ...]:
-    return a + b
 
 
 def _describe_metric(raw: Raw, *, encoder: Encoder, learner: Learner) -> Described | None:

@@ -70,7 +70,7 @@ class ParquetBlocks(Source):
                     f"{meant(absent[0], self.schema.names)}"
                 )
             groups = [_group(file.metadata.row_group(g), self.columns) for g in range(file.metadata.num_row_groups)]
-        self.transform = transform
+        self.transform, self.names = transform, tuple(self.columns)
         self.numeric = transform is None and all(str(self.schema.field(c).type) in NUMBERS for c in self.columns)
         self.cheap = self.numeric
         self.rows = sum(rows for rows, _ in groups)
@@ -106,11 +106,6 @@ class ParquetBlocks(Source):
     def look(self) -> object:
         """An empty table with the file's columns."""
         return np.empty((0, len(self.columns))) if self.numeric else self._block(self.schema.empty_table())
-
-    @property
-    def names(self) -> tuple[str, ...]:
-        """Names of the columns."""
-        return tuple(self.columns)
 
     def beside(self, columns: Sequence[str]) -> ParquetBlocks:
         """Other columns of the same rows, block by block, as tables."""

@@ -8,6 +8,7 @@ from contextlib import closing, contextmanager
 from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import repeat
+from operator import attrgetter, methodcaller
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -20,11 +21,11 @@ from softecm.belief.assignments import CLEAR, WORDS, checked_clear
 from softecm.belief.focal import Names
 from softecm.belief.totals import PartitionTotals
 from softecm.belief.transforms import LabelRule, Normalisation
-from softecm.distributed.cluster import Cluster, packed
+from softecm.distributed.cluster import Cluster, packed, run_packed
 from softecm.distributed.encoding import Encoder
 from softecm.distributed.engines import Engine, Streaming, Tree, ahead
 from softecm.distributed.parquet import parquet_library
-from softecm.distributed.sources import Data, Raw, Source
+from softecm.distributed.sources import Raw, Source
 from softecm.distributed.waiting import current_client, value_of
 from softecm.fit.settings import PrototypeModel
 
@@ -82,23 +83,23 @@ class ScatteredPartition:
     @property
     def masses(self) -> DaskArray:
         """Masses (n, f + 1) as a Dask array."""
-        return self._array(_masses, np.float64, len(self.focal_sets) + 1)
+        return self._array(attrgetter("masses"), np.float64, len(self.focal_sets) + 1)
 
     def labels(self, rule: LabelRule = "pignistic") -> DaskArray:
         """Clusters (n,) as a Dask array."""
-        return self._array(partial(_labels, rule=rule), np.intp, None)
+        return self._array(methodcaller("labels", rule), np.intp, None)
 
     def pignistic(self, normalise: Normalisation = "dempster") -> DaskArray:
         """Pignistic probabilities (n, c) as a Dask array."""
-        return self._array(partial(_functional, name="pignistic", normalise=normalise), np.float64, self.n_clusters)
+        return self._array(methodcaller("pignistic", normalise), np.float64, self.n_clusters)
 
     def belief(self, normalise: Normalisation = "dempster") -> DaskArray:
         """Beliefs (n, c) as a Dask array."""
-        return self._array(partial(_functional, name="belief", normalise=normalise), np.float64, self.n_clusters)
+        return self._array(methodcaller("belief", normalise), np.float64, self.n_clusters)
 
     def plausibility(self, normalise: Normalisation = "dempster") -> DaskArray:
         """Plausibilities (n, c) as a Dask array."""
-        return self._array(partial(_functional, name="plausibility", normalise=normalise), np.float64, self.n_clusters)
+        return self._array(methodcaller("plausibility", normalise), np.float64, self.n_clusters)
 
     def decisions(self, clear: float = CLEAR) -> DaskArray:
         """What is said of each object, (n,) words as a Dask array; ``totals(clear).decisions()`` counts them."""
@@ -125,7 +126,7 @@ class ScatteredPartition:
         parts = []
         for i, raw in enumerate(self.source.delayed):
             shape: tuple[float, ...] = (np.nan if self.lengths is None else self.lengths[i],)
-            value = delayed(_unpacked, pure=False)(payload, self.source.name(i), raw)
+            value = delayed(run_packed, pure=False)(payload, self.source.name(i), raw, None)
             parts.append(da.from_delayed(value, shape if width is None else (*shape, width), dtype=dtype))
         whole: DaskArray = da.concatenate(parts)
         return whole
@@ -258,12 +259,6 @@ def _apply(raw: Raw, *, of_raw: Callable[[Raw], CredalPartition], of: Values) ->
     return of(of_raw(raw))
 
 
-def _unpacked(payload: bytes, name: str, data: Data) -> Any:
-    import pickle
-
-    return pickle.loads(payload)(Raw(name, data, None))
-
-
 def _totals(raw: Raw, *, of_raw: Callable[[Raw], CredalPartition], clear: float) -> PartitionTotals:
     return PartitionTotals.of(of_raw(raw), clear)
 
@@ -278,21 +273,8 @@ def _write_part(
     return PartitionTotals.of(part, clear)
 
 
-def _masses(part: CredalPartition) -> Array:
-    return part.masses
-
-
-def _labels(part: CredalPartition, *, rule: LabelRule) -> Array:
-    return part.labels(rule)
-
-
 def _words(part: CredalPartition, *, clear: float) -> Array:
     return part.decisions(clear).words
-
-
-def _functional(part: CredalPartition, *, name: str, normalise: Normalisation) -> Array:
-    values: Array = getattr(part, name)(normalise)
-    return values
 
 
 def _empty(part: CredalPartition) -> Array:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable
 from functools import partial
-from typing import TypeAlias, TypeVar
+from typing import TypeAlias
 
 import numpy as np
 import torch
@@ -20,14 +21,13 @@ from softecm.spaces.scattered import Block, Scattered
 
 Floats: TypeAlias = NDArray[np.float64]
 Values: TypeAlias = Callable[[Block], Floats]
-Sum = TypeVar("Sum", int, float, Floats)
 BITS = 16  # of a distance's pattern that one counting pass looks at
 FEW = 1 << 16  # candidates for a quantile that are fetched and sorted
 
 
 def picked(x: Scattered, space: Space, rows: NDArray[np.int64]) -> Tensor:
     """Prototypes placed on the objects with these numbers, in ascending order."""
-    return torch.cat(x.total(partial(_picked, space=space, rows=rows), _joined))
+    return torch.cat(x.total(partial(_picked, space=space, rows=rows), operator.add))
 
 
 def _picked(block: Block, *, space: Space, rows: NDArray[np.int64]) -> list[Tensor]:
@@ -35,26 +35,17 @@ def _picked(block: Block, *, space: Space, rows: NDArray[np.int64]) -> list[Tens
     return [space.starts(block.objects, torch.from_numpy(here).to(block.device)).cpu()] if len(here) else []
 
 
-def _joined(a: list[Tensor], b: list[Tensor]) -> list[Tensor]:
-    return a + b
-
-
 # ------------------------------------------------------------------ distances to one point
 
 
 def mean_distance(x: Scattered, metric: SemiMetric, point: Tensor) -> float:
     """Weighted mean of all distances to a point (1, *shape)."""
-    return float(x.total(partial(_distance_sum, metric=metric, point=point), plus)) / x.weight
+    return float(x.total(partial(_distance_sum, metric=metric, point=point), operator.add)) / x.weight
 
 
 def _distance_sum(block: Block, *, metric: SemiMetric, point: Tensor) -> float:
-    d, w = distances_of_block(block, metric=metric, point=point), _weights(block)
+    d, w = distances_of_block(block, metric=metric, point=point), weights_of(block)
     return float(d.sum() if w is None else d @ w)
-
-
-def plus(a: Sum, b: Sum) -> Sum:
-    """Sums."""
-    return a + b
 
 
 def distances_of_block(block: Block, *, metric: SemiMetric, point: Tensor) -> NDArray[np.float64]:
@@ -71,10 +62,11 @@ def roots_to_nearest(block: Block, *, model: PrototypeModel, center: float | Non
 
 def two_nearest_of_block(block: Block, *, model: PrototypeModel) -> NDArray[np.float64]:
     """Weight of the objects whose two nearest prototypes are a and b, a < b: (c, c)."""
-    return two_nearest(model.to(block.device), block.objects, _weights(block))
+    return two_nearest(model.to(block.device), block.objects, weights_of(block))
 
 
-def _weights(block: Block) -> NDArray[np.float64] | None:
+def weights_of(block: Block) -> NDArray[np.float64] | None:
+    """The weights (n,) of a block's objects, where they have some."""
     return None if block.weights is None else block.weights.double().cpu().numpy()
 
 
@@ -108,7 +100,7 @@ def _with_prefix(d: NDArray[np.float64], prefix: int, known: int) -> NDArray[np.
 
 
 def _counted(block: Block, *, values: Values, prefix: int, known: int) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
-    d, w = values(block), _weights(block)
+    d, w = values(block), weights_of(block)
     inside = _with_prefix(d, prefix, known)
     bits = ((d[inside] + 0.0).view(np.uint64) >> np.uint64(64 - known - BITS)) & np.uint64((1 << BITS) - 1)
     places = bits.astype(np.int64)
@@ -120,7 +112,7 @@ def _counted(block: Block, *, values: Values, prefix: int, known: int) -> tuple[
 def _candidates(
     block: Block, *, values: Values, prefix: int, known: int
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    d, w = values(block), _weights(block)
+    d, w = values(block), weights_of(block)
     inside = _with_prefix(d, prefix, known)
     some = d[inside][: FEW if known == 64 else None]  # all of them equal: some say enough
     return some, np.ones(len(some)) if w is None else w[inside][: len(some)]
@@ -145,8 +137,7 @@ def content(x: Scattered, space: Space) -> int:
 
 
 def _content(block: Block, *, space: Space) -> int:
-    weights = None if block.weights is None else block.weights.double().cpu().numpy()
-    return content_number(space, block.objects, weights)
+    return content_number(space, block.objects, weights_of(block))
 
 
 def _wrapped(a: int, b: int) -> int:

@@ -9,6 +9,7 @@ seed alone, so that neither the blocks nor their order change a start.
 
 from __future__ import annotations
 
+import operator
 from functools import partial
 from typing import NamedTuple
 
@@ -19,7 +20,7 @@ from torch import Tensor
 
 from softecm.distances.base import SemiMetric, nearest_of
 from softecm.distances.squared_euclidean import SquaredEuclidean
-from softecm.distributed.passes import plus
+from softecm.distributed.passes import weights_of
 from softecm.fit.prepare import pick
 from softecm.spaces.base import Space
 from softecm.spaces.scattered import Block, Scattered
@@ -59,7 +60,7 @@ def seed_scattered(
     drawn = _arrivals(x, metric, space, None, salts[0], 1)
     for salt in salts[1 : PASSES + 1]:
         drawn = drawn.merge(_arrivals(x, metric, space, drawn.places, salt, OVERSAMPLING * n_clusters))
-    held = x.total(partial(_held, metric=metric, places=drawn.places), plus)
+    held = x.total(partial(_held, metric=metric, places=drawn.places), operator.add)
     between = metric.pairwise(drawn.places, drawn.places).detach().clamp_min(0.0).double().numpy()
     chosen = np.stack([_plus_plus(between, held, row) for row in draws])
     return drawn.places[torch.from_numpy(chosen)]
@@ -115,10 +116,6 @@ def chances(keys: NDArray[np.uint64], salt: np.uint64) -> NDArray[np.float64]:
     return numbers
 
 
-def _weights(block: Block) -> NDArray[np.float64] | None:
-    return None if block.weights is None else block.weights.double().cpu().numpy()
-
-
 def _nearest(block: Block, metric: SemiMetric, places: Tensor) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
     """Distance to the nearest candidate (n,), and which it is."""
     at = places.to(block.device)
@@ -129,7 +126,7 @@ def _nearest(block: Block, metric: SemiMetric, places: Tensor) -> tuple[NDArray[
 def _held(block: Block, *, metric: SemiMetric, places: Tensor) -> NDArray[np.float64]:
     """Weight of the objects nearest to each candidate."""
     _, which = _nearest(block, metric, places)
-    return np.bincount(which, _weights(block), len(places)).astype(np.float64)
+    return np.bincount(which, weights_of(block), len(places)).astype(np.float64)
 
 
 class Arrivals(NamedTuple):
@@ -144,7 +141,7 @@ def _first(
 ) -> Arrivals:
     keys = space.keys(block.objects.cpu())
     rate = np.ones(len(keys)) if places is None else _nearest(block, metric, places)[0]
-    w = _weights(block)
+    w = weights_of(block)
     with np.errstate(divide="ignore"):  # never, for an object on a candidate
         times = -np.log(chances(keys, salt)) / (rate if w is None else rate * w)
     rows = _once(keys, times, np.flatnonzero(np.isfinite(times)), count)

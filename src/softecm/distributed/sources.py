@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 import numpy as np
@@ -29,11 +30,28 @@ class Raw(NamedTuple):
     weights: NDArray[np.float64] | None
 
 
+@contextmanager
+def naming(name: str) -> Iterator[None]:
+    """Errors inside say which block they are about."""
+    try:
+        yield
+    except (ValueError, TypeError) as error:
+        if str(error).startswith(name):
+            raise
+        raise ValueError(f"{name}: {error}") from error
+
+
 class Source(ABC):
     """Raw blocks of objects in a fixed order."""
 
     #: Reading a block again costs so little that encoded blocks need not be put aside.
     cheap = False
+    #: Names of the columns, where the blocks themselves have none.
+    names: tuple[str, ...] | None = None
+    #: Bytes of each block, where they are known beforehand.
+    sizes: Sequence[int] | None = None
+    #: One Dask value a block; None where blocks are read in this process only.
+    delayed: Sequence[Delayed] | None = None
 
     @abstractmethod
     def __len__(self) -> int:
@@ -48,21 +66,6 @@ class Source(ABC):
     def look(self) -> object:
         """Something with the type and the columns of the data, from which ``metric="auto"`` chooses."""
 
-    @property
-    def names(self) -> tuple[str, ...] | None:
-        """Names of the columns, where the blocks themselves have none."""
-        return None
-
-    @property
-    def sizes(self) -> Sequence[int] | None:
-        """Bytes of each block, where they are known beforehand."""
-        return None
-
-    @property
-    def delayed(self) -> Sequence[Delayed] | None:
-        """One Dask value a block; None where blocks are read in this process only."""
-        return None
-
     @abstractmethod
     def read(self) -> Iterator[Data]:
         """All blocks in order, one at a time."""
@@ -74,10 +77,11 @@ class DaskBlocks(Source):
     def __init__(
         self, delayed: Sequence[Delayed], look: object, names: Sequence[str], sizes: Sequence[int] | None
     ) -> None:
-        self._delayed, self._look, self._names, self._sizes = list(delayed), look, names, sizes
+        self.delayed: Sequence[Delayed] = list(delayed)
+        self.sizes, self._look, self._names = sizes, look, names
 
     def __len__(self) -> int:
-        return len(self._delayed)
+        return len(self.delayed)
 
     def name(self, i: int) -> str:
         """The rows it holds, or its number."""
@@ -86,21 +90,11 @@ class DaskBlocks(Source):
     @property
     def look(self) -> object:
         """The collection's own description, or the first block."""
-        return value_of(self._delayed[0]) if self._look is None else self._look
-
-    @property
-    def sizes(self) -> Sequence[int] | None:
-        """From the chunks of an array."""
-        return self._sizes
-
-    @property
-    def delayed(self) -> Sequence[Delayed]:
-        """As they are."""
-        return self._delayed
+        return value_of(self.delayed[0]) if self._look is None else self._look
 
     def read(self) -> Iterator[Data]:
         """Computed one by one by whatever scheduler is set."""
-        for block in self._delayed:
+        for block in self.delayed:
             yield value_of(block)
 
 

@@ -194,8 +194,7 @@ def _parsed(cells: pd.Series, form: str) -> pd.Series:
 
     import pandas as pd
 
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
+    with warnings.catch_warnings(action="ignore"):
         zoned = form == ISO and cells.str.contains(r"(?:Z|[+-]\d{2}:?\d{2})$", regex=True).any()
         return pd.to_datetime(cells, format=form, errors="coerce", utc=bool(zoned))
 

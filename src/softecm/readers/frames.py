@@ -33,8 +33,7 @@ def sheet(path: Path, options: ReadOptions, load: Callable[[], pd.DataFrame]) ->
     """
     kind = path.suffix.lower()[1:]
     try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
+        with warnings.catch_warnings(action="ignore"):
             frame = load()
     except ReadError:
         raise

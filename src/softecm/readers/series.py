@@ -66,8 +66,7 @@ def loaded_series(
 def read_ts(path: Path, options: ReadOptions) -> Loaded:
     """The series of a ``.ts`` file and their classes, read with aeon."""
     try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
+        with warnings.catch_warnings(action="ignore"):
             from aeon.datasets import load_from_ts_file
     except ImportError as error:
         raise ReadError("reading .ts files needs aeon: pip install 'softecm[series]'.") from error
