@@ -10,14 +10,17 @@ import hashlib
 import inspect
 import sys
 import sysconfig
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from types import CodeType, FunctionType, MethodType, ModuleType
+from typing import Any
 
 import numpy as np
 
 from softecm._warnings import warn
 
 INSTALLED = tuple(sysconfig.get_paths()[key] for key in ("stdlib", "platstdlib", "purelib", "platlib"))
+
+PLAIN = (type(None), bool, int, float, complex, str, bytes)
 
 
 class Fingerprint:
@@ -46,49 +49,49 @@ class Fingerprint:
             self._total.update(f"{word}\n".encode())
 
     def _feed(self, value: object, *, top: bool = False) -> None:
-        if value is None or isinstance(value, bool | int | float | complex | str | bytes):
-            return self._tell(type(value).__name__, repr(value))
-        if id(value) in self._met:  # a circle, or seen before
-            return self._tell("again", self._met[id(value)])
-        self._met[id(value)] = len(self._met)
-        if isinstance(value, ModuleType):
-            return self._tell("module", value.__name__)
-        if isinstance(value, list | tuple | set | frozenset):
-            return self._feed_all(value)
-        if isinstance(value, Mapping):
-            return self._feed_all([part for pair in value.items() for part in pair])
-        if isinstance(value, np.ndarray | np.generic) or hasattr(value, "detach"):
-            return self._feed_array(value)
-        return self._feed_code(value, top)
+        if isinstance(value, PLAIN):
+            self._tell(type(value).__name__, repr(value))
+        elif id(value) in self._met:  # a circle, or seen before
+            self._tell("again", self._met[id(value)])
+        else:
+            self._met[id(value)] = len(self._met)
+            feed = next((feed for kinds, feed in FEEDS if isinstance(value, kinds)), Fingerprint._feed_other)
+            feed(self, value, top)
 
-    def _feed_all(self, values: object) -> None:
-        parts = list(values) if not isinstance(values, set | frozenset) else sorted(values, key=repr)  # type: ignore[call-overload]
-        self._tell(type(values).__name__, len(parts))
+    def _feed_other(self, value: object, top: bool) -> None:
+        """Objects by their class and what they hold; compiled functions by their names."""
+        python = getattr(value, "py_func", None)  # of what Numba compiled
+        if hasattr(value, "detach"):
+            self._feed_array(np.asarray(value.detach().cpu()), top)
+        elif python is not None:
+            self._feed(python, top=top)
+        elif inspect.isroutine(value):
+            self._tell("compiled", _name(value))
+            self.unseen += [_name(value)] if top else []
+        else:
+            self._feed_object(value, top)
+
+    def _feed_parts(self, kind: str, parts: Sequence[object]) -> None:
+        self._tell(kind, len(parts))
         for part in parts:
             self._feed(part)
 
-    def _feed_array(self, value: object) -> None:
-        array = np.asarray(value.detach().cpu() if hasattr(value, "detach") else value)
+    def _feed_array(self, value: object, top: bool) -> None:
+        array = np.asarray(value)
         self._tell("array", array.dtype, array.shape)
         self._total.update(repr(array.tolist()).encode() if array.dtype == object else array.tobytes())
 
-    def _feed_code(self, value: object, top: bool) -> None:
-        """Functions, classes, and objects by their class and what they hold."""
-        if isinstance(value, functools.partial):
-            self._feed(value.func, top=top)
-            return self._feed_all([value.args, value.keywords])
-        if isinstance(value, MethodType):
-            self._feed(value.__func__, top=top)
-            return self._feed(value.__self__)
-        if isinstance(getattr(value, "py_func", None), FunctionType):  # compiled by Numba
-            return self._feed(value.py_func, top=top)  # type: ignore[attr-defined]
-        if isinstance(value, type | FunctionType):
-            if _is_installed(value) and not top:
-                return self._tell("installed", _name(value))
-            return self._feed_function(value) if isinstance(value, FunctionType) else self._feed_class(value)
-        return self._feed_object(value, top)
+    def _feed_partial(self, value: functools.partial[object], top: bool) -> None:
+        self._feed(value.func, top=top)
+        self._feed_parts("list", [value.args, value.keywords])
 
-    def _feed_function(self, function: FunctionType) -> None:
+    def _feed_method(self, value: MethodType, top: bool) -> None:
+        self._feed(value.__func__, top=top)
+        self._feed(value.__self__)
+
+    def _feed_function(self, function: FunctionType, top: bool) -> None:
+        if _is_installed(function) and not top:
+            return self._tell("installed", _name(function))
         self._feed_bytecode(function.__code__)
         self._feed(function.__defaults__)
         self._feed(function.__kwdefaults__)
@@ -107,7 +110,9 @@ class Fingerprint:
         for constant in code.co_consts:
             self._feed_bytecode(constant) if isinstance(constant, CodeType) else self._feed(constant)
 
-    def _feed_class(self, cls: type) -> None:
+    def _feed_class(self, cls: type, top: bool) -> None:
+        if _is_installed(cls) and not top:
+            return self._tell("installed", _name(cls))
         for base in cls.__mro__:
             if base is not cls and _is_installed(base):
                 self._tell("installed", _name(base))
@@ -122,11 +127,6 @@ class Fingerprint:
                     self._feed(part, top=True)
 
     def _feed_object(self, value: object, top: bool) -> None:
-        if inspect.isroutine(value):
-            self._tell("compiled", _name(value))
-            if top:
-                self.unseen.append(_name(value))
-            return
         self._feed(type(value), top=top)
         names = getattr(type(value), "__slots__", None)
         held = vars(value) if hasattr(value, "__dict__") else None
@@ -138,6 +138,20 @@ class Fingerprint:
             self.unseen.append(_name(value))
         else:
             self._tell(repr(value))
+
+
+#: How values of some kinds are told.
+FEEDS: tuple[tuple[type | tuple[type, ...], Callable[[Fingerprint, Any, bool], None]], ...] = (
+    (ModuleType, lambda self, module, top: self._tell("module", module.__name__)),
+    ((list, tuple), lambda self, parts, top: self._feed_parts(type(parts).__name__, parts)),
+    ((set, frozenset), lambda self, parts, top: self._feed_parts(type(parts).__name__, sorted(parts, key=repr))),
+    (Mapping, lambda self, pairs, top: self._feed_parts("list", [part for pair in pairs.items() for part in pair])),
+    ((np.ndarray, np.generic), Fingerprint._feed_array),
+    (functools.partial, Fingerprint._feed_partial),
+    (MethodType, Fingerprint._feed_method),
+    (FunctionType, Fingerprint._feed_function),
+    (type, Fingerprint._feed_class),
+)
 
 
 def _is_cached(kind: type, name: str) -> bool:

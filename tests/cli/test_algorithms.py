@@ -89,7 +89,7 @@ def test_words_are_refused_where_numbers_are_due(run, files):
 LINKS = "first,second,known\n1,2,apart\n1,3,together\n"  # objects take turns in two groups
 
 
-@pytest.mark.parametrize("name", filter(link_weight, NAMES))
+@pytest.mark.parametrize("name", [*filter(link_weight, NAMES)])
 def test_links_come_from_a_file(run, files, name):
     (files / "links.csv").write_text(LINKS, encoding="utf-8")
     kind = "apart" if of_dissimilarities(name) else "numbers"

@@ -35,6 +35,17 @@ from softecm.files.expected import (
 Node = dict[str, Any]  # one key, the kind of the value, and what JSON keeps of it
 Plain = bool | int | float | str | None
 
+#: The kinds of nodes that values of other libraries become.
+KINDS: dict[str, tuple[type, ...]] = {
+    "value": (type(None), bool, int, float, str, np.generic),
+    "dtype": (torch.dtype,),
+    "torch": (torch.Tensor,),
+    "array": (np.ndarray,),
+    "list": (list,),
+    "tuple": (tuple,),
+    "dict": (Mapping,),
+}
+
 #: The library's own values that a file may name.
 CLASSES: dict[str, type] = {"FocalSets": FocalSets, "CredalPartition": CredalPartition}
 
@@ -121,31 +132,24 @@ class Writer:
     def __init__(self) -> None:
         self.tensors: dict[str, NDArray[np.generic]] = {}
 
-    def node(self, value: object, path: str, *, lenient: bool = False) -> Node:
+    def node(self, value: Any, path: str, *, lenient: bool = False) -> Node:
         """A value; ``path`` names its tensors, ``lenient`` drops what a file can't hold."""
-        if isinstance(value, np.generic):
-            value = value.item()
-        if value is None or isinstance(value, bool | int | float | str):
-            return {"value": value}
-        if isinstance(value, torch.dtype):
-            return {"dtype": str(value).rsplit(".", 1)[-1]}
-        if isinstance(value, torch.Tensor):
-            self.tensors[path] = value.detach().cpu().contiguous().numpy()
-            return {"torch": path}
-        if isinstance(value, np.ndarray):
-            return self._array(value, path)
-        if isinstance(value, list | tuple):
-            kind = "list" if isinstance(value, list) else "tuple"
+        kind = next((name for name, kinds in KINDS.items() if isinstance(value, kinds)), "")
+        if kind in ("list", "tuple"):
             return {kind: [self.node(v, f"{path}.{i}", lenient=lenient) for i, v in enumerate(value)]}
-        if isinstance(value, Mapping):
-            return {"dict": {str(k): self.node(v, f"{path}.{k}", lenient=lenient) for k, v in value.items()}}
-        return self._own(value, path, lenient)
-
-    def _array(self, value: NDArray[np.generic], path: str) -> Node:
-        if value.dtype.kind in "OUS":
+        if kind == "dict":
+            return {kind: {str(k): self.node(v, f"{path}.{k}", lenient=lenient) for k, v in value.items()}}
+        if kind == "array" and value.dtype.kind in "OUS":
             return {"objects": [self.node(v, f"{path}.{i}") for i, v in enumerate(value.tolist())]}
-        self.tensors[path] = np.ascontiguousarray(value)
-        return {"array": path}
+        if kind in ("torch", "array"):
+            tensor = value if kind == "array" else value.detach().cpu().numpy()
+            self.tensors[path] = np.ascontiguousarray(tensor)
+            return {kind: path}
+        if kind == "dtype":
+            return {kind: str(value).rsplit(".", 1)[-1]}
+        if kind == "value":
+            return {kind: value.item() if isinstance(value, np.generic) else value}
+        return self._own(value, path, lenient)
 
     def _own(self, value: object, path: str, lenient: bool) -> Node:
         kind = type(value).__name__
@@ -166,7 +170,7 @@ class ValueReader:
         self.tensors = tensors
         self.metric = metric
         self.kinds: dict[str, Callable[[Any], object]] = {
-            "value": _plain,
+            "value": lambda v: v,  # plain, as `check_description` made sure
             "dtype": lambda v: {"float64": torch.float64, "float32": torch.float32}[v],
             "torch": lambda v: torch.from_numpy(np.array(self.tensors[v])),
             "array": lambda v: np.array(self.tensors[v]),
@@ -191,12 +195,6 @@ class ValueReader:
                 "Give it again: load_model(path, metric=...)."
             )
         return self.metric
-
-
-def _plain(value: Plain) -> Plain:
-    if value is not None and not isinstance(value, bool | int | float | str):
-        raise TypeError(f"{value!r} is not a plain value")
-    return value
 
 
 def _objects(values: list[object]) -> NDArray[np.object_]:
