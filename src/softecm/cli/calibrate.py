@@ -40,9 +40,8 @@ def run(path: Path, options: CalibrateOptions) -> None:
     if options.force and (target / JOURNAL).exists():
         write_text(target / JOURNAL, "")  # afresh
     calibration = _refit(folder.model, loaded, options, target / JOURNAL, shown=err.is_terminal and not err.quiet)
-    noun = "series" if loaded.shape == "series" else "object"
     page = folder.page(calibration=calibration)
-    messages = sentences(calibration, noun, page.ids)
+    messages = sentences(calibration, loaded.noun, page.ids)
     facts = {"softecm": page.made_by.removeprefix("softecm "), "folder": str(path), **facts_of(calibration, page.ids)}
 
     def write(work: Path) -> None:

@@ -9,10 +9,10 @@ from typing import NamedTuple
 from rich.text import Text
 
 from softecm.belief import CredalPartition
-from softecm.cli.problems import Problem, mendable
+from softecm.cli.problems import mendable
 from softecm.cli.result_folder import ResultFolder
 from softecm.cli.screen import consoles, lines, print_json
-from softecm.files import check_file, to_file
+from softecm.files import check_new_file, to_file
 from softecm.report import Comparison, GroupChanges, compare
 
 FEW = 5  # objects in common for each group: with fewer nobody can say which groups are the same
@@ -21,9 +21,7 @@ FEW = 5  # objects in common for each group: with fewer nobody can say which gro
 def run(first: Path, second: Path, output: Path, *, groups: bool, force: bool) -> None:
     """Read both, say what differs, write the page."""
     out, err = consoles()
-    if output.exists() and not force:
-        raise Problem(f"{output} already exists: replace it with --force, or give another name with -o.")
-    check_file(output)
+    check_new_file(output, force=force)
     one, other = (_read(folder) for folder in (first, second))
     common = None if groups else _common_ids(one, other)
     names = (first.name or str(first), second.name or str(second))

@@ -18,7 +18,7 @@ from softecm.cli.problems import Problem, mendable
 from softecm.cli.result_folder import ResultFolder
 from softecm.cli.screen import consoles, print_json
 from softecm.explain import ExplanationTree
-from softecm.files import check_file, to_file
+from softecm.files import check_new_file, to_file
 from softecm.readers import Loaded, ReadOptions, read
 from softecm.report.inputs import in_views, of_series
 from softecm.report.object_explanation import explain_object
@@ -149,9 +149,7 @@ def _channels(folder: ResultFolder, data: Any) -> list[str] | None:
 def _check_output(output: Path, *, force: bool) -> None:
     if output.suffix.lower() not in (".txt", ".json", *FIGURES):
         raise Problem(f"--output must end in .txt, .json, {', '.join(FIGURES)}; got {output}.")
-    check_file(output)
-    if output.exists() and not force:
-        raise Problem(f"{output} already exists: replace it with --force, or give another name with -o.")
+    check_new_file(output, force=force)
 
 
 def _write(tree: ExplanationTree, path: Path, kind: str) -> None:

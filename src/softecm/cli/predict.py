@@ -22,7 +22,7 @@ from softecm.cli.result_folder import ResultFolder, load
 from softecm.cli.results import partition_table, write_csv
 from softecm.cli.screen import consoles, counts_table, lines, print_json, remarks
 from softecm.cli.source import columns_beside
-from softecm.files import check_file, check_replaced, to_file
+from softecm.files import check_new_file, check_replaced, to_file
 from softecm.readers import Beside, Expected, Loaded, ReadOptions, read
 from softecm.report import three_sentences
 from softecm.report.inputs import of_series
@@ -70,8 +70,7 @@ def run(
         return
     if not to_stdout:
         to_file(target, lambda path: write_csv(table, path))
-    noun = "series" if loaded.shape == "series" else "object"
-    sentences = three_sentences(partition, loaded.names, noun=noun, clear=clear)
+    sentences = three_sentences(partition, loaded.names, noun=loaded.noun, clear=clear)
     remarks(out, messages)  # before the result, which may be wrong because of them
     lines(out, sentences)
     totals = PartitionTotals.of(partition, clear)
@@ -114,9 +113,7 @@ def _records(table: pd.DataFrame) -> list[dict[str, object]]:
 
 def _check_place(target: Path, inputs: list[Path], *, force: bool) -> None:
     """Refuse what would keep the table from being written, before it is computed."""
-    check_file(target)
-    if target.exists() and not force:
-        raise Problem(f"{target} already exists: replace it with --force, or give another name with -o.")
+    check_new_file(target, force=force)
     check_replaced([target], kind="partition", inputs=inputs)
 
 

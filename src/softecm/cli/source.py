@@ -89,9 +89,10 @@ class WholeFile(ObjectSource):
 
     def sentences(self, model: SoftECM, totals: PartitionTotals) -> Sequence[str]:
         """Groups, objects between and objects nowhere, named where they are few."""
-        noun = "series" if self.loaded.shape == "series" else "object"
         merged = bool(getattr(model, "collapsed_", False))
-        return three_sentences(model.partition_, self.loaded.names, merged=merged, noun=noun, clear=totals.clear)
+        return three_sentences(
+            model.partition_, self.loaded.names, merged=merged, noun=self.loaded.noun, clear=totals.clear
+        )
 
     def shown(self, model: SoftECM) -> CredalPartition:
         """All of it."""

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -19,9 +18,10 @@ from softecm.belief.totals import PartitionTotals
 from softecm.cli.fitting import FittedFile
 from softecm.cli.problems import Problem, mendable
 from softecm.cli.source import ObjectSource
-from softecm.readers import PARQUET, Column, Loaded, ReadOptions, check_file, understood_sample, words_of
-from softecm.readers.base import brief, check_names
+from softecm.readers import PARQUET, Column, Loaded, ReadOptions, check_file, words_of
+from softecm.readers.base import Sheet, check_names, readable
 from softecm.readers.frames import parquet_shape
+from softecm.readers.table import understood
 from softecm.report.words import counted_sentences
 
 if TYPE_CHECKING:
@@ -141,9 +141,10 @@ def scanned(file: Path) -> Scan:
     import pyarrow as pa
     import pyarrow.parquet as parquet
 
-    with _damaged(file):
-        source = parquet.ParquetFile(file, pre_buffer=False, buffer_size=1 << 20)
-    with source, _damaged(file):
+    with (
+        readable(file, ".parquet"),
+        parquet.ParquetFile(file, pre_buffer=False, buffer_size=1 << 20) as source,
+    ):
         rows = source.metadata.num_rows
         stride = max(1, rows // SAMPLE)
         parts, places, first = [], [], 0
@@ -167,17 +168,6 @@ def scanned(file: Path) -> Scan:
     sample = pd.concat(parts, ignore_index=True)
     sample.columns = [str(name) for name in sample.columns]
     return Scan(rows, sample, np.concatenate(places), gaps, varied)
-
-
-@contextmanager
-def _damaged(file: Path) -> Iterator[None]:
-    """Whatever pyarrow raises on a damaged file, as a sentence."""
-    try:
-        yield
-    except (Problem, MemoryError):
-        raise
-    except Exception as error:
-        raise Problem(f"{file} can't be read as .parquet: {brief(error)}.") from error
 
 
 def _missing(column: pa.ChunkedArray) -> int:
@@ -213,7 +203,7 @@ def _understood(file: Path, scan: Scan, options: ReadOptions) -> Loaded:
     once = [c for c in scan.sample.columns if c in scan.varied and scan.sample[c].nunique() == 1]
     options = replace(options, numeric=(*options.numeric, *once))  # constant in the sample, not in the file
     how = {"format": "parquet", "read": f"block by block; understood from {len(scan.sample):,} rows".replace(",", " ")}
-    loaded = understood_sample(file, scan.sample, how, options)
+    loaded = understood(file, Sheet(scan.sample, how), options)
     columns = tuple(
         Column(c.name, "id", "counts the rows")
         if c.name == counting

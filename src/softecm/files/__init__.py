@@ -9,7 +9,7 @@ the length of a fit.
 from softecm._atomic import replaced, write_bytes, write_text, written, written_text
 from softecm._errors import Mendable, ReadError, WriteError
 from softecm.files.folders import check_free, completed, to_file, to_folder, whole_folder
-from softecm.files.places import check_file, check_folder, check_replaced
+from softecm.files.places import check_file, check_folder, check_new_file, check_replaced
 
 __all__ = [
     "Mendable",
@@ -18,6 +18,7 @@ __all__ = [
     "check_file",
     "check_folder",
     "check_free",
+    "check_new_file",
     "check_replaced",
     "completed",
     "replaced",

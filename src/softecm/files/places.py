@@ -27,6 +27,13 @@ def check_file(path: str | os.PathLike[str]) -> None:
         _try_in(real_place(path).parent)
 
 
+def check_new_file(path: Path, *, force: bool) -> None:
+    """The same, and refuse a file that is there already, unless told to replace it."""
+    if path.exists() and not force:
+        raise WriteError(f"{path} already exists: replace it with --force, or give another name with -o.")
+    check_file(path)
+
+
 def check_folder(path: str | os.PathLike[str]) -> None:
     """Refuse a folder that can't be made, or in which no file can be; nothing is left of the trial."""
     with _refused(Path(path)), _made(real_folder(path)) as folder:

@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import fields, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from softecm._errors import ReadError, check_there
 from softecm._wording import option
@@ -23,9 +22,6 @@ from softecm.readers.rows import named_as_columns, without_rows
 from softecm.readers.series import from_long, read_long, read_states, read_ts
 from softecm.readers.table import understood
 from softecm.readers.views import Beside, read_views
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 __all__ = [
     "DELIMITED",
@@ -46,7 +42,6 @@ __all__ = [
     "from_long",
     "objects_of",
     "read",
-    "understood_sample",
     "words_of",
 ]
 
@@ -140,8 +135,3 @@ def check_file(path: Path) -> None:
         raise ReadError(f"{path} is empty: there is nothing to cluster.")
     if start.startswith(COMPRESSED) and format_of(path) is DELIMITED:
         raise ReadError(f"{path} is compressed: unpack it first.")
-
-
-def understood_sample(path: Path, frame: pd.DataFrame, how: dict[str, str], options: ReadOptions) -> Loaded:
-    """Some rows of a file that is too large to be read at once, understood as the whole would be."""
-    return understood(path, Sheet(frame, how), options)

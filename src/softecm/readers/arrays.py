@@ -17,8 +17,8 @@ from softecm.readers.base import (
     ReadOptions,
     Sheet,
     as_names,
-    brief,
     check_unpacked,
+    readable,
 )
 from softecm.readers.series import loaded_series
 
@@ -60,11 +60,9 @@ def _sparse(path: Path) -> Loaded:
     import scipy.sparse
 
     check_unpacked(path)
-    try:
+    with readable(path, "a sparse matrix of SciPy's"):
         rows = scipy.sparse.csr_array(scipy.sparse.load_npz(path))
         rows.check_format(full_check=True)
-    except Exception as error:  # damaged, or not what SciPy writes
-        raise ReadError(f"{path} can't be read as a sparse matrix of SciPy's: {brief(error)}.") from error
     if rows.dtype.kind not in "iufb" or not all(rows.shape):
         raise ReadError(
             f"{path} must hold sparse numbers of some rows and columns; got {rows.dtype} of shape {rows.shape}."
@@ -79,22 +77,14 @@ def _sparse(path: Path) -> Loaded:
 def _content(path: Path, options: ReadOptions) -> tuple[NDArray[np.generic], Names | None]:
     """Values and labels."""
     check_unpacked(path)
-    try:
-        with open(path, "rb") as file, np.errstate(all="ignore"):
-            content = np.load(file, allow_pickle=False)
-            if not isinstance(content, np.lib.npyio.NpzFile):
-                return content, None
-            name = _chosen(path, list(content.files), options)
-            values = content[name]
-            labels = content["y"] if "y" in content.files and name != "y" else None
-    except ReadError:
-        raise
-    except Exception as error:  # damaged, or pickled objects
-        if "pickle" in str(error):
-            raise ReadError(
-                f"{path} can't be read: it is no file of NumPy's, or holds Python objects, which are never loaded."
-            ) from error
-        raise ReadError(f"{path} can't be read as NumPy arrays of numbers: {brief(error)}.") from error
+    what = "NumPy arrays of numbers (Python objects are never loaded)"
+    with readable(path, what), open(path, "rb") as file, np.errstate(all="ignore"):
+        content = np.load(file, allow_pickle=False)
+        if not isinstance(content, np.lib.npyio.NpzFile):
+            return content, None
+        name = _chosen(path, list(content.files), options)
+        values = content[name]
+        labels = content["y"] if "y" in content.files and name != "y" else None
     if labels is None or labels.shape[:1] != values.shape[:1]:
         return values, None
     return values, as_names(labels)

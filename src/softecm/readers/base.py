@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import zipfile
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from html import escape
 from pathlib import Path
@@ -191,6 +192,11 @@ class Loaded:
         return int(data.shape[0]) if hasattr(data, "indptr") else len(data)
 
     @property
+    def noun(self) -> str:
+        """What an object is called in a sentence."""
+        return "series" if self.shape == "series" else "object"
+
+    @property
     def names(self) -> list[str]:
         """What the objects are called: their ids, or their numbers from 1."""
         return [str(i + 1) for i in range(len(self))] if self.ids is None else [str(v) for v in self.ids]
@@ -277,6 +283,17 @@ def short(value: object, most: int = 24) -> str:
 def brief(error: Exception) -> str:
     """What another library said, in a sentence."""
     return short(str(error).splitlines()[0] if str(error) else type(error).__name__, 120).rstrip(". ")
+
+
+@contextmanager
+def readable(path: Path, what: str) -> Iterator[None]:
+    """Whatever another library raises on a damaged file, as a ``ReadError``."""
+    try:
+        yield
+    except (ReadError, MemoryError):
+        raise
+    except Exception as error:
+        raise ReadError(f"{path} can't be read as {what}: {brief(error)}.") from error
 
 
 def check_names(path: Path, names: Iterable[str], remedy: str = "") -> None:

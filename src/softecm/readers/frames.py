@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from softecm._text import some_of
 from softecm._wording import option
-from softecm.readers.base import ReadError, ReadOptions, Sheet, brief, check_unpacked, own_names, short
+from softecm.readers.base import ReadError, ReadOptions, Sheet, brief, check_unpacked, own_names, readable, short
 from softecm.readers.sniff import MOST_ABOVE
 
 if TYPE_CHECKING:
@@ -32,13 +32,8 @@ def sheet(path: Path, options: ReadOptions, load: Callable[[], pd.DataFrame]) ->
         Returns the data frame; may raise anything.
     """
     kind = path.suffix.lower()[1:]
-    try:
-        with warnings.catch_warnings(action="ignore"):
-            frame = load()
-    except ReadError:
-        raise
-    except Exception as error:  # whatever the format's library raises on a damaged file
-        raise ReadError(f"{path} can't be read as .{kind}: {brief(error)}.") from error
+    with readable(path, f".{kind}"), warnings.catch_warnings(action="ignore"):
+        frame = load()
     frame.columns = [str(name) for name in frame.columns]
     return Sheet(without_marks(frame, options), {"format": kind})
 

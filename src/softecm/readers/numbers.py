@@ -231,14 +231,15 @@ def read_numbers(column: pd.Series, hint: str, known: Written | None = None) -> 
     whole = pd.Series(np.nan, column.index)
     whole[own.index], whole[values.index] = own, values
     decimals = any(decimal in one.whole for one in parts.values())
-    return ParsedNumbers(_whole(whole), Written(decimal, thousands, unit), odd, limits, decimals)
+    return ParsedNumbers(whole_numbers(whole), Written(decimal, thousands, unit), odd, limits, decimals)
 
 
-def _whole(values: pd.Series) -> pd.Series:
+def whole_numbers(values: pd.Series) -> pd.Series:
     """Whole numbers as such, where there are no gaps."""
     numbers = values.to_numpy()
-    exact = np.isfinite(numbers).all() and (numbers % 1 == 0).all() and (np.abs(numbers) < 2.0**53).all()
-    return values.astype("int64") if exact and len(values) else values
+    if numbers.dtype.kind != "f" or not len(numbers) or not (np.abs(numbers) < 2.0**53).all():
+        return values
+    return values.astype("int64") if (numbers % 1 == 0).all() else values
 
 
 def _units(name: str, filled: pd.Series, parts: dict[str, Spelled], own: pd.Series) -> tuple[str, set[str]]:

@@ -12,7 +12,7 @@ import numpy as np
 
 from softecm._wording import option
 from softecm.readers.base import ReadError, Sheet, own_names, short
-from softecm.readers.numbers import Ambiguous, read_numbers
+from softecm.readers.numbers import Ambiguous, read_numbers, whole_numbers
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -60,13 +60,7 @@ def _rows(path: Path, entry: str, n: int) -> range:
 
 def numbers_again(frame: pd.DataFrame) -> pd.DataFrame:
     """Numbers that a word in a row that is gone had made objects, whole ones that a gap had made decimal."""
-    return type(frame)({name: _whole(frame[name].infer_objects()) for name in frame.columns}, index=frame.index)
-
-
-def _whole(column: pd.Series) -> pd.Series:
-    numbers = column.to_numpy()
-    whole = numbers.dtype.kind == "f" and np.isfinite(numbers).all() and (numbers % 1 == 0).all()
-    return column.astype("int64") if whole else column
+    return type(frame)({name: whole_numbers(frame[name].infer_objects()) for name in frame.columns}, index=frame.index)
 
 
 def without_total(sheet: Sheet) -> Sheet:

@@ -23,8 +23,8 @@ from softecm.readers.base import (
     ReadOptions,
     Sheet,
     as_names,
-    brief,
     existing,
+    readable,
     short,
 )
 from softecm.readers.columns import FileContext, as_numbers, stripped, words
@@ -70,10 +70,8 @@ def read_ts(path: Path, options: ReadOptions) -> Loaded:
             from aeon.datasets import load_from_ts_file
     except ImportError as error:
         raise ReadError("reading .ts files needs aeon: pip install 'softecm[series]'.") from error
-    try:
+    with readable(path, "a .ts file"):
         x, y = load_from_ts_file(str(path))[:2]
-    except Exception as error:  # aeon raises many kinds
-        raise ReadError(f"{path} can't be read as a .ts file: {brief(error)}.") from error
     series = from_aeon(x)
     if not series:
         raise ReadError(f"{path} has no series below a line @data: there is nothing to cluster.")
