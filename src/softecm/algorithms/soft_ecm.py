@@ -267,7 +267,7 @@ class SoftECM(LinkableFamily):
     beta: float = 1.2
     lam: float | str = number(
         "auto",
-        "'auto' suits the data; 0 lets the sets' prototypes move freely.",
+        "{auto} suits the data; 0 lets the sets' prototypes move freely.",
         auto="Or give a number of at least 0.",
         least=0,
         most=1e200,

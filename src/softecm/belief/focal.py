@@ -24,7 +24,7 @@ Names: TypeAlias = Sequence[str] | Mapping[int | str, str] | None
 # Beyond this many sets a mass matrix of a few thousand objects no longer fits into memory.
 MOST_SETS = 2**16 - 1
 GROUPS = "Use 2 or more to find groups."
-PAIRS = "2 is usual: clusters and the pairs between them; None takes all sets."
+PAIRS = "2 is usual: clusters and the pairs between them; {none} takes all sets."
 
 
 @dataclass(frozen=True)
@@ -428,8 +428,8 @@ def _checked_names(names: Iterable[str], n_clusters: int) -> tuple[str, ...]:
     for k, name in enumerate(called):
         if not name or name in ("∅", "Ω") or name in called[:k]:
             raise ValueError(
-                f"names must be different, not empty, and neither ∅ nor Ω; got {name!r} for cluster ω{k + 1}. Give it "
-                "another."
+                f"names must be different, not empty, and neither ∅ nor Ω; got {literal(name)} for cluster ω{k + 1}. Give "
+                "it another."
             )
     return called
 
@@ -457,6 +457,7 @@ def _positive(name: str, value: int, remedy: str) -> int:
         number = operator.index(value)
     except TypeError:
         number = None
+    remedy = remedy.format(none=literal(None))
     if number is None or isinstance(value, bool):
         raise TypeError(f"{option(name)} must be an integer of at least 1; got {value!r}. {remedy}")
     if number < 1:

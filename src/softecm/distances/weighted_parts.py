@@ -16,6 +16,7 @@ from torch import Tensor
 
 from softecm._checks import check_choice, check_number
 from softecm._warnings import ViewWarning, warn
+from softecm._wording import worded
 from softecm.distances.base import ClosedForm, SemiMetric, Sums
 from softecm.files.expected import NOT_NEGATIVE, UNIT, Misfit, array, count, listed, maybe, number, rules
 
@@ -257,10 +258,10 @@ class Weighed(SemiMetric):
         for name, share, common, is_followed in zip(self.names, self.shares, self.common, followed, strict=True):
             counts = share * len(self.shares) > NEXT_TO_NOTHING
             if counts and is_followed and common <= LITTLE * max(self.common):
+                remedy = worded(", give it a smaller weight, or try weights='agreement'", " if it should not count")
                 said.append(
                     f"the groups follow {name!r}, which hardly agrees with the other {self.part}s: one with few "
-                    "distinct values is easy to fit. Leave it out, give it a smaller weight, or try "
-                    "weights='agreement'."
+                    f"distinct values is easy to fit. Leave it out{remedy}."
                 )
         return said
 

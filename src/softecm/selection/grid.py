@@ -14,6 +14,7 @@ import numpy as np
 from sklearn.base import clone
 
 from softecm._fingerprint import Fingerprint, code_of
+from softecm._wording import option
 from softecm.distances.base import SemiMetric
 
 if TYPE_CHECKING:
@@ -142,7 +143,7 @@ def _naming(params: Mapping[str, object]) -> Iterator[None]:
 
 
 def _shown(params: Mapping[str, object]) -> str:
-    return ", ".join(f"{name}={value!r}" for name, value in params.items())
+    return ", ".join(option(name, value) for name, value in params.items())
 
 
 def _with(metric: object, options: Mapping[str, object]) -> SemiMetric:
