@@ -21,4 +21,4 @@ def scattered(x, n_blocks, weights=None, device="cpu"):
         for i, (a, b) in enumerate(pairwise(ends.tolist()))
     ]
     total = float(len(x) if weights is None else weights.sum())
-    return StreamedObjects(lambda: iter(blocks), len(x), total, Placement(device, 1.0, None))
+    return StreamedObjects(len(x), total, Placement(device, 1.0, None), lambda: iter(blocks))

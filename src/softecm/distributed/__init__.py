@@ -4,8 +4,7 @@
 :class:`ParquetBlocks` where they take an array. Nothing of the size of the data comes to the client.
 """
 
-from softecm.distributed.auto import choose_for_blocks
-from softecm.distributed.objects import InBlocks, opened, predict_scattered
+from softecm.distributed.objects import InBlocks, choose_for_blocks, opened, predict_scattered
 from softecm.distributed.parquet import ParquetBlocks
 from softecm.distributed.partition import ScatteredPartition
 from softecm.distributed.sources import source_of
