@@ -2,6 +2,7 @@
 
 import html
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -25,7 +26,10 @@ def test_how_views_count_is_shown(run: Run, rng: np.random.Generator) -> None:
     assert code == 0, err
     told = " ".join(out.split())
     assert "metric: combined (series are compared by shape, slope and texture" in told
-    assert "neighbours in one group" in told
+    said, shown = re.search(r"from 0 to 1: ([\d.]+)[,;]", told), re.search(r"\(used\) +([\d.]+)", out)
+    assert said is not None
+    assert shown is not None
+    assert said[1] == shown[1]
     assert all(name in out for name in ("all alike", "shape most", "slope most", "texture most"))
     assert "level and amplitude" in json.dumps(json.loads(Path("found/summary.json").read_text()))
     assert run("predict", "found", "waves.npy", "-o", "new.csv", "-q")[0] == 0

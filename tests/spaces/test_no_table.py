@@ -59,3 +59,23 @@ def test_rows_whose_only_values_were_left_out_say_so() -> None:
     for frame in (X, pl.DataFrame(X)):
         with pytest.raises(ValueError, match=r"got none in row 5 \(X\[4\]\).*'note' \(an id.*metric='mixed'"):
             SoftECM(2).fit(frame)
+
+
+SERIES = [np.arange(8.0 + i)[:, None] for i in range(6)]
+
+
+@pytest.mark.parametrize(
+    "X",
+    [
+        (SERIES, list("abcdef")),
+        (SERIES, np.arange(6)),
+        [np.ones((6, 9, 1)), list("abcdef")],
+        (np.eye(6), list("abcdef")),
+    ],
+)
+def test_objects_with_their_names_in_a_pair(X: object) -> None:
+    with pytest.raises(
+        TypeError,
+        match=r"^X must be the objects alone; got a pair of 6 objects and 6 names or labels\. .* fit\(X\[0\]\)\.$",
+    ):
+        SoftECM(2).fit(X)

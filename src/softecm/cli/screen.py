@@ -132,12 +132,12 @@ def counted(n: int, loaded: Loaded) -> str:
 
 
 def _tried(distances: Sequence[Tried]) -> Table:
-    """The combinations of views that were compared, best first."""
+    """The combinations of views that were compared, the one that is used first."""
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 2))
     table.add_column("views")
-    table.add_column("neighbours in one group", justify="right", style="dim")
-    for one in distances:
-        table.add_row(one.name, f"{one.clear:.2f}")
+    table.add_column("clarity of the groups", justify="right", style="dim")
+    for k, one in enumerate(distances):
+        table.add_row(one.name if k else f"{one.name} (used)", f"{one.clear:.2f}")
     return table
 
 

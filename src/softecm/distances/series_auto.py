@@ -152,12 +152,12 @@ def choose_series(X: object, n_clusters: int | None = None, where: str = "") -> 
     order = sorted(clear, key=lambda option: (-clear[option], option.most is not None))
     best = max(order, key=lambda option: clear[option] - (0.0 if option.most is None else CLEARER))
     other = max((clear[option] for option in clear if option.znormalise != best.znormalise), default=None)
-    beside = "" if other is None else f"; {other:.2f} if {Option(None, not best.znormalise).level()}"
+    beside = "" if other is None else f", at best {other:.2f} if {Option(None, not best.znormalise).level()}"
     told = f"clarity of the groups from 0 to 1: {clear[best]:.2f}{beside}; on {len(few)} series{where}"
     return Found(
         series_views(best, steps),
         f"{best.said()} ({told})",
-        tuple(Tried(option.name, clear[option]) for option in order),
+        tuple(Tried(option.name, clear[option]) for option in sorted(order, key=lambda option: option != best)),
     )
 
 

@@ -374,12 +374,29 @@ def raw_data(X: Any, name: str = "X") -> RawData:
             raise TypeError(VIEWS_IN_BLOCKS)
         return RawViews.of(views)
     if isinstance(X, list | tuple):
+        _refuse_pair(X, name)
         special = any(isinstance(row, np.ma.MaskedArray | torch.Tensor) for row in X)
         return RawList([as_plain(row, name) for row in X] if special else X)
     if getattr(X, "columns", None) is not None:
         _refuse_names(getattr(X, "column_names", X.columns), name)
     frame = frame_of(X)
     return RawData(X) if frame is None else RawFrame(X, frame)
+
+
+def _refuse_pair(X: Sequence[Any], name: str) -> None:
+    """Refuse objects and their names, or labels, in one tuple."""
+    if len(X) != 2 or not all(isinstance(part, Sized) for part in X) or len(X[0]) != len(X[1]):
+        return
+    of_objects = [getattr(part, "ndim", 1) > 1 or (_is_list(part) and any(map(_is_list, part))) for part in X]
+    if of_objects[0] and not of_objects[1] and np.asarray(X[1]).dtype.kind != "f":
+        raise TypeError(
+            f"{name} must be the objects alone; got a pair of {len(X[0])} objects and {len(X[1])} names or labels. Give the "
+            f"first part, fit({name}[0])."
+        )
+
+
+def _is_list(part: object) -> bool:
+    return isinstance(part, list | tuple | np.ndarray)
 
 
 def as_plain(X: Any, name: str = "X") -> Any:
