@@ -2,7 +2,7 @@
 const hidden = new Set();
 // One colour for each object: its groups' colours mixed by probability in OKLab, as figures/colours.py mixes them.
 const mixed = (() => {
-  const times = (m, v) => m.map((row) => row[0] * v[0] + row[1] * v[1] + row[2] * v[2]);
+  const times = (m, v, out = [0, 0, 0]) => { for (let r = 0; r < 3; r++) out[r] = m[r][0] * v[0] + m[r][1] * v[1] + m[r][2] * v[2]; return out; };
   const lms = [[0.4122214708, 0.5363325363, 0.0514459929], [0.2119034982, 0.6806995451, 0.1073969566], [0.0883024619, 0.2817188376, 0.6299787005]];
   const lab = [[0.2104542553, 0.793617785, -0.0040720468], [1.9779984951, -2.428592205, 0.4505937099], [0.0259040371, 0.7827717662, -0.808675766]];
   const back = [[1, 0.3963377774, 0.2158037573], [1, -0.1055613458, -0.0638541728], [1, -0.0894841775, -1.291485548]];
@@ -10,13 +10,15 @@ const mixed = (() => {
   const linear = (v) => v <= 0.04045 ? v / 12.92 : ((v + 0.055) / 1.055) ** 2.4, light = (v) => v <= 0.0031308 ? v * 12.92 : 1.055 * v ** (1 / 2.4) - 0.055;
   const parts = [...Array(D.c).keys()].map((k) => times(lab, times(lms, hex(D.colors[k + 1]).map((v) => linear(v / 255))).map(Math.cbrt))), vividness = parts.map((p) => Math.hypot(p[1], p[2]));
   return () => {
-    const colors = new Uint8ClampedArray(3 * N), bet = new Float64Array(D.c);
+    const colors = new Uint8ClampedArray(3 * N), bet = new Float64Array(D.c), at = [0, 0, 0], cones = [0, 0, 0], made = [0, 0, 0];
     for (let i = 0; i < N; i++) {
-      bet.fill(0); let rest = 0; const at = [0, 0, 0]; let wanted = 0;
+      bet.fill(0); at.fill(0); let rest = 0, wanted = 0;
       for (let j = 1; j < F; j++) { const m = mass(i, j); if (m) { rest += m; for (const k of D.sets[j]) bet[k] += m / D.sets[j].length; } }
       for (let k = 0; k < D.c; k++) { const p = rest > 0 ? bet[k] / rest : 1 / D.c; for (let a = 0; a < 3; a++) at[a] += p * parts[k][a]; wanted += p * vividness[k]; }
       const vivid = Math.hypot(at[1], at[2]), more = vivid > 0.01 ? Math.min(3, Math.max(1, 0.8 * wanted / vivid)) : 1;
-      const made = times(rgb, times(back, [at[0], at[1] * more, at[2] * more]).map((v) => v ** 3));
+      at[1] *= more; at[2] *= more; times(back, at, cones);
+      for (let a = 0; a < 3; a++) cones[a] = cones[a] ** 3;
+      times(rgb, cones, made);
       for (let a = 0; a < 3; a++) colors[3 * i + a] = 255 * light(Math.min(1, Math.max(0, made[a])));
     }
     return colors;
@@ -58,21 +60,21 @@ const mixed = (() => {
       g.textBaseline = "alphabetic";
     }
     px = new Float32Array(N); py = new Float32Array(N); gw = Math.ceil(w / cell); grid = new Map();
-    const dark = hex(ink());
+    const dark = hex(ink()), rim = card();
+    g.globalAlpha = N > 5000 ? 0.75 : 0.9;
     for (const i of drawOrder) {
       const x = X(xy[2 * i]), y = Y(xy[2 * i + 1]);
       px[i] = x; py[i] = y;
       if (hidden.has(best[i])) continue;
       const key = Math.floor(y / cell) * gw + Math.floor(x / cell); if (grid.has(key)) grid.get(key).push(i); else grid.set(key, [i]);
       const e = mass(i, 0), r = base * (0.55 + 0.45 * top[i]);
-      const col = "rgb(" + [0, 1, 2].map((k) => Math.round(mix[3 * i + k] * (1 - e) + dark[k] * e)).join(",") + ")";
-      g.globalAlpha = N > 5000 ? 0.75 : 0.9;
+      const part = (k) => Math.round(mix[3 * i + k] * (1 - e) + dark[k] * e), col = `rgb(${part(0)},${part(1)},${part(2)})`;
       if (best[i] === 0) { g.strokeStyle = col; g.lineWidth = Math.max(1.3, base / 3); g.beginPath(); g.moveTo(x - r, y - r); g.lineTo(x + r, y + r); g.moveTo(x + r, y - r); g.lineTo(x - r, y + r); g.stroke(); continue; }
       g.fillStyle = col; g.beginPath();
       if (D.sets[best[i]].length === 1) g.arc(x, y, r, 0, 6.2832);
       else { const q = r * 1.45; g.moveTo(x, y - q); g.lineTo(x + q, y); g.lineTo(x, y + q); g.lineTo(x - q, y); g.closePath(); }
       g.fill();
-      if (N <= 800) { g.strokeStyle = card(); g.lineWidth = 0.8; g.stroke(); }
+      if (N <= 800) { g.strokeStyle = rim; g.lineWidth = 0.8; g.stroke(); }
     }
     g.globalAlpha = 1;
     for (const i of D.beyond) {  // what lies beyond the edge: an arrow points there

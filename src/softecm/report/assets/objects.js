@@ -11,20 +11,27 @@
   const haystack = () => text || (text = D.ids.map((id, i) => (id + " " + D.labels[best[i]] + " " + WORDS[said[i]] + " " + columns.filter((c) => c.levels).map((c) => value(c, i)).join(" ")).toLowerCase()));
   const choose = () => {
     const q = search.value.trim().toLowerCase();
-    rows = q ? haystack().reduce((a, t, i) => { if (t.includes(q)) a.push(i); return a; }, []) : list < 3 ? lists()[list].slice() : [...Array(N).keys()];
+    rows = q ? haystack().reduce((a, t, i) => { if (t.includes(q)) a.push(i); return a; }, []) : list < 3 ? chosen(list).slice() : [...Array(N).keys()];
     if (sort) { const f = key[sort], s = down ? -1 : 1; rows.sort((a, b) => s * (sort === "id" ? natural.compare(f(a), f(b)) : f(a) - f(b))); }
     page = 0; draw();
   };
   // The objects most in doubt, most typical (the best of each group in turn), farthest out, as report/inputs.py chooses them.
-  const lists = () => shown.lists || (shown.lists = (() => {
-    const all = [...Array(N).keys()], far = distance || new Float32Array(N), most = 30;
-    const each = [...Array(D.c).keys()].map((k) => all.slice().sort((a, b) => mass(b, k + 1) - mass(a, k + 1) || far[a] - far[b]).slice(0, most));
-    const turns = each.length ? each[0].flatMap((_, t) => each.map((rows) => rows[t])) : [];
-    return [
-      all.slice().sort((a, b) => (best[a] === 0) - (best[b] === 0) || doubt[b] - doubt[a]).slice(0, most), [...new Set(turns)].slice(0, most),
-      all.slice().sort((a, b) => mass(b, 0) - mass(a, 0) || far[b] - far[a]).slice(0, most),
-    ];
-  })());
+  const far = distance || new Float32Array(N), MOST = 30;
+  const first = (order) => {  // of all objects, as sorting would put them
+    const few = [];
+    for (let i = 0; i < N; i++) {
+      if (few.length === MOST && order(i, few[MOST - 1]) >= 0) continue;
+      let at = few.length; while (at && order(i, few[at - 1]) < 0) at--;
+      few.splice(at, 0, i); if (few.length > MOST) few.pop();
+    }
+    return few;
+  };
+  const ways = [
+    () => first((a, b) => (best[a] === 0) - (best[b] === 0) || doubt[b] - doubt[a]),
+    () => { const each = [...Array(D.c).keys()].map((k) => first((a, b) => mass(b, k + 1) - mass(a, k + 1) || far[a] - far[b])); return [...new Set(each[0].flatMap((_, t) => each.map((rows) => rows[t])))].slice(0, MOST); },
+    () => first((a, b) => mass(b, 0) - mass(a, 0) || far[b] - far[a]),
+  ];
+  const chosen = (k) => { shown.lists ||= []; return shown.lists[k] ||= ways[k](); };  // what nobody looks at is not computed
   // Where an object is, in the words of report/words.py.
   const placed = (i) => {
     const who = /^\d+$/.test(D.ids[i]) ? D.noun[0].toUpperCase() + D.noun.slice(1) + " " + D.ids[i] : D.ids[i], sure = confidence[i].toFixed(2), a = D.labels[best[i]];
