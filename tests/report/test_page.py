@@ -18,7 +18,7 @@ from softecm.report import (
     render,
     write,
 )
-from softecm.report.packing import to_script
+from softecm.report.sections.base import to_script
 
 NASTY = [
     "<script>alert(1)</script>",

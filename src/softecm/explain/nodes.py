@@ -1,16 +1,24 @@
-"""The parts of a tree that explains groups, and how they are read."""
+"""The parts of a tree that explains groups, and how they are read, as text, as JSON and as a figure."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 
+from softecm.belief import FocalSets
 from softecm.explain.columns import Column, IntArray
 from softecm.explain.cuts import Cut
 from softecm.explain.effects import FloatArray
+from softecm.figures.axes import axes
+from softecm.figures.colours import set_colors
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+LONGEST = 28  # signs of a condition before the line is broken
 
 
 @dataclass(frozen=True)
@@ -48,7 +56,7 @@ class Leaf:
         """As text; ``lead`` is the condition before it."""
         return [f"{lead}: {labels[self.said]}{self.counted()}" if lead else f"{labels[self.said]}{self.counted()}"]
 
-    def as_dict(self, columns: Sequence[Column], labels: Sequence[str]) -> Mapping[str, Any]:
+    def as_dict(self, columns: Sequence[Column], labels: Sequence[str]) -> Mapping[str, object]:
         """As JSON has it."""
         return {"set": labels[self.said], "objects": self.objects, "utility": self.utility}
 
@@ -90,7 +98,7 @@ class Branch:
             lines += [indent + line for line in child.lines(columns, labels, words)]
         return lines
 
-    def as_dict(self, columns: Sequence[Column], labels: Sequence[str]) -> Mapping[str, Any]:
+    def as_dict(self, columns: Sequence[Column], labels: Sequence[str]) -> Mapping[str, object]:
         """As JSON has it."""
         column = columns[self.cut.column]
         return {
@@ -117,3 +125,41 @@ def said_of(tree: Node, columns: Sequence[Column]) -> IntArray:
     """The column of the mass matrix that is said of each object."""
     said: IntArray = np.array([leaf.said for leaf in tree.leaves()], dtype=np.intp)[leaf_numbers(tree, columns)]
     return said
+
+
+def draw(tree: Node, columns: Sequence[Column], focal: FocalSets, ax: Axes | None) -> Axes:
+    """The cuts as text, the leaves in the colours of their sets, the width of a line by the objects that go there."""
+    ax = axes(ax)
+    colors, labels = set_colors(focal), focal.labels()
+    total = tree.objects
+
+    def place(node: Node, depth: int, first: int) -> tuple[float, int]:
+        if isinstance(node, Leaf):
+            share = f"{node.objects} object{'' if node.objects == 1 else 's'}\nR {node.utility:.2f}"
+            box = {"boxstyle": "round", "fc": colors[node.said], "ec": "none", "alpha": 0.85}
+            ax.text(first, -depth, f"{labels[node.said]}\n{share}", ha="center", va="center", fontsize=9, bbox=box)
+            return float(first), first + 1
+        left, after = place(node.left, depth + 1, first)
+        right, end = place(node.right, depth + 1, after)
+        x = (left + right) / 2
+        words = columns[node.cut.column].sides(node.cut.threshold)
+        for at, child, word in zip((left, right), (node.left, node.right), ("yes", "no"), strict=True):
+            wide = 1 + 5 * child.objects / total
+            ax.plot([x, at], [-depth, -depth - 1], color="0.7", lw=wide, zorder=0, solid_capstyle="round")
+            ax.text((x + at) / 2, -depth - 0.45, word, ha="center", va="center", fontsize=8, color="0.35")
+        box = {"boxstyle": "round", "fc": "white", "ec": "0.5"}
+        ax.text(x, -depth, _broken(words[0]), ha="center", va="center", fontsize=9, bbox=box)
+        return x, end
+
+    _, width = place(tree, 0, 0)
+    depth = tree.depth
+    ax.set(xlim=(-0.6, width - 0.4), ylim=(-depth - 0.5, 0.5), title="What the groups are, by rules")
+    ax.set_axis_off()
+    return ax
+
+
+def _broken(words: str) -> str:
+    if len(words) <= LONGEST:
+        return words
+    name, _, rest = words.rpartition(" ≤ ") if " ≤ " in words else words.rpartition(" is ")
+    return f"{name}\n{words[len(name) :].strip()}" if rest else words

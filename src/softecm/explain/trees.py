@@ -16,9 +16,8 @@ from softecm._checks import is_number, is_whole
 from softecm.belief import CredalPartition, FocalSets
 from softecm.explain.columns import Column, IntArray, measured
 from softecm.explain.cuts import Cut, Material, utilities
-from softecm.explain.drawing import draw
 from softecm.explain.effects import FloatArray
-from softecm.explain.nodes import Branch, Leaf, Node, leaf_numbers, said_of
+from softecm.explain.nodes import Branch, Leaf, Node, draw, leaf_numbers, said_of
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

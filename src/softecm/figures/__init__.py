@@ -6,10 +6,9 @@ empty set dark grey; sets and outliers differ in shape as well, for those who se
 """
 
 from softecm.figures.colours import mixed_colors, set_colors
-from softecm.figures.masses import mass_heatmap, mass_profile
+from softecm.figures.masses import mass_heatmap, mass_profile, silhouette_bars
 from softecm.figures.plane import hulls, map, scatter_masses, ternary
 from softecm.figures.runs import grid_heatmap, objective_trace, series_prototypes, shepard
-from softecm.figures.silhouettes import silhouette_bars
 
 __all__ = [
     "grid_heatmap",

@@ -1,4 +1,4 @@
-"""Masses over the objects: lines, bands, shades."""
+"""Objects one beside the other: their masses as lines, bands and shades, their silhouettes as bars."""
 
 from __future__ import annotations
 
@@ -6,17 +6,17 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
 from softecm.belief import CredalPartition
-from softecm.figures.axes import axes, by_set, legend, marker
-from softecm.figures.colours import set_colors
+from softecm.figures.axes import FloatArray, axes, by_set, legend, marker
+from softecm.figures.colours import mixed_colors, set_colors
+from softecm.scores.silhouettes import Silhouettes
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-FloatArray = NDArray[np.float64]
 MANY_OBJECTS = 150  # beyond this lines with markers run together: bands instead
+MANY_BARS = 400  # beyond this lines for intervals run together
 MANY_SETS = 12  # beyond this a legend hides the figure: the rest is one band
 
 
@@ -112,6 +112,52 @@ def mass_heatmap(
     ax.set_yticks(range(masses.shape[1]), partition.focal_sets.labels(names))
     ax.set(xlabel="object, sorted by set" if sort else "object", ylabel="set")
     ax.figure.colorbar(image, ax=ax, label="mass")
+    return ax
+
+
+def silhouette_bars(partition: CredalPartition, found: Silhouettes, *, ax: Axes | None = None) -> Axes:
+    """A bar an object, the best of each cluster first, in the colour of its masses; its interval as a line.
+
+    Parameters
+    ----------
+    partition : CredalPartition
+    found : Silhouettes
+        From :func:`softecm.scores.silhouettes`.
+    ax : matplotlib axes, optional
+        Where to draw; new ones by default.
+
+    Examples
+    --------
+    >>> import matplotlib; matplotlib.use("Agg")
+    >>> from softecm.scores import silhouettes
+    >>> p = CredalPartition.from_hard([0, 0, 1, 1])
+    >>> ax = silhouette_bars(p, silhouettes(p, [[0.0, 1.0], [0.2, 1.0], [1.0, 0.0], [1.0, 0.1]]))
+    >>> ax.get_xlabel()
+    'silhouette'
+    """
+    if len(partition) != len(found.objects):
+        raise ValueError(f"found must be of the partition's {len(partition)} objects; got {len(found.objects)}.")
+    ax = axes(ax)
+    labels, colors, own = partition.labels(), mixed_colors(partition), set_colors(partition.focal_sets)
+    order = np.lexsort((-np.nan_to_num(found.objects, nan=-2.0), labels))
+    place = np.arange(len(order)) + 2.0 * labels[order]  # a gap between clusters
+    ax.barh(place, np.nan_to_num(found.objects[order]), height=1.0, color=np.asarray(colors)[order], lw=0)
+    if len(order) <= MANY_BARS:
+        ax.hlines(place, found.lower[order], found.upper[order], color="0.25", lw=0.8)
+    names = partition.focal_sets.cluster_names
+    for k, name in enumerate(names):
+        rows = place[labels[order] == k]
+        if len(rows):
+            ax.text(-0.02, rows.mean(), f"{name} {found.clusters[k]:.2f}", ha="right", va="center", color=own[k + 1])
+    ax.axvline(found.mean, color="0.4", ls="--", lw=1)
+    ax.text(found.mean, place.max() + 2, f"mean {found.mean:.2f}", ha="center", va="top", fontsize="small")
+    ax.set(
+        xlabel="silhouette",
+        ylabel="objects, cluster by cluster",
+        xlim=(min(-0.4, np.nanmin(found.lower)), 1.0),
+        yticks=[],
+    )
+    ax.invert_yaxis()
     return ax
 
 

@@ -7,16 +7,14 @@ from contextlib import suppress
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from softecm.belief import CredalPartition
-from softecm.figures.axes import axes, checked_points, legend, marker
+from softecm.figures.axes import FloatArray, axes, checked_points, legend, marker
 from softecm.figures.colours import mixed_colors, set_colors
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-
-FloatArray = NDArray[np.float64]
 
 
 def map(

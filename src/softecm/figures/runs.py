@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from softecm.belief import CredalPartition
-from softecm.figures.axes import axes, legend
+from softecm.figures.axes import FloatArray, axes, legend
 from softecm.figures.colours import CLUSTER_COLORS, set_colors
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-
-FloatArray = NDArray[np.float64]
 
 
 def series_prototypes(
@@ -73,7 +71,7 @@ def series_prototypes(
         for i in members.tolist():
             ax.plot(_channel(series[i], channel), color=color, alpha=0.15 + 0.25 * float(mass[i]), lw=0.8)
     ax.plot(_channel(prototypes[column - 1], channel), color=color, lw=2.6, label=f"prototype of {label}")
-    ax.set(xlabel="time step", ylabel=f"channel {channel + 1}", title=f"{label}: {_count(len(members), 'series')}")
+    ax.set(xlabel="time step", ylabel=f"channel {channel + 1}", title=f"{label}: {len(members)} series")
     return legend(ax)
 
 
@@ -97,10 +95,9 @@ def objective_trace(history: ArrayLike | Sequence[ArrayLike], *, ax: Axes | None
     'round'
     """
     ax = axes(ax)
-    parts: list[ArrayLike] = list(history)  # type: ignore[arg-type]
-    runs = parts if parts and np.ndim(parts[0]) else [parts]
-    for number, run in enumerate(runs):
-        values = np.asarray(run, dtype=np.float64)
+    parts = [np.asarray(part, dtype=np.float64) for part in cast("Iterable[ArrayLike]", history)]
+    runs = parts if parts and parts[0].ndim else [np.array(parts)]
+    for number, values in enumerate(runs):
         label = f"run {number + 1}" if len(runs) > 1 else None
         color = CLUSTER_COLORS[number % len(CLUSTER_COLORS)]
         ax.plot(np.arange(len(values)), values, color=color, marker=".", ms=4, lw=1.4, label=label)
@@ -187,7 +184,3 @@ def grid_heatmap(
 def _channel(series: ArrayLike, channel: int) -> FloatArray:
     values = np.asarray(series, dtype=np.float64)
     return values if values.ndim == 1 else values[:, channel]
-
-
-def _count(number: int, noun: str) -> str:
-    return f"{number} {noun}" if number == 1 or noun == "series" else f"{number} {noun}s"

@@ -6,7 +6,6 @@ import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from html import escape
 from typing import Any, cast, overload
 
 import numpy as np
@@ -20,7 +19,7 @@ from softecm.belief.combination import matching, renumbered
 from softecm.figures.colours import set_colors
 from softecm.report.group_changes import GroupChanges, group_changes
 from softecm.report.inputs import Comparing, Data, FloatArray, IntArray
-from softecm.report.templating import render_page
+from softecm.report.templating import render, render_page
 from softecm.report.words import grouped, listed, share_of
 from softecm.scores import adjusted_rand_index, credal_rand_index, jousselme_distance
 
@@ -244,14 +243,9 @@ class Comparison:
 
     def _repr_html_(self) -> str:
         """The sentences, then the first of those who moved; for notebooks."""
-        paragraphs = "".join(f"<p>{escape(sentence)}</p>" for sentence in self.sentences())
         before, after = self.first.decisions(), self._after(self.second.decisions())
-        rows = [(self.ids[i], before[i].set, after[i]) for i in self.moved[:FIRST].tolist()]
-        lines = "".join(f"<tr>{''.join(f'<td>{escape(str(cell))}</td>' for cell in row)}</tr>" for row in rows)
-        heads = "".join(f"<th>{escape(name)}</th>" for name in ("object", *self.names))
-        table = f"<table><thead><tr>{heads}</tr></thead><tbody>{lines}</tbody></table>" if rows else ""
-        more = len(self.moved) - len(rows)
-        return f"{paragraphs}{table}{f'<p>{more:,} more moved: to_frame().</p>' if more else ''}"
+        movers = [(self.ids[i], before[i].set, after[i]) for i in self.moved[:FIRST].tolist()]
+        return render("comparison_notebook.html", data=self, movers=movers)
 
     def __repr__(self) -> str:
         return f"Comparison({len(self)} objects, {len(self.moved)} in another set)"

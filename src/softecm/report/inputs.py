@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, cast
+from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 from scipy.sparse import issparse
 
 from softecm._checks import frame_of
@@ -15,42 +15,14 @@ from softecm.spaces.raw import ids_of
 from softecm.spaces.series import SeriesSpace
 
 if TYPE_CHECKING:
-    from softecm.fit.settings import PrototypeModel
+    from softecm.algorithms.base import EvidentialClusterer, PrototypeClusterer
 
 #: Whatever an estimator takes: a data frame of any library, an array, a list of series, dissimilarities.
 Data: TypeAlias = Any
+FittedModel: TypeAlias = "EvidentialClusterer"
+Comparing: TypeAlias = "PrototypeClusterer"  # with prototypes, to which objects can be compared
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.intp]
-
-
-class FittedModel(Protocol):
-    """A fitted estimator."""
-
-    partition_: CredalPartition
-
-    def predict_partition(self, X: Data) -> CredalPartition:
-        """The partition of other objects."""
-        ...
-
-    def get_params(self, deep: bool = True) -> Mapping[str, object]:
-        """Its parameters."""
-        ...
-
-
-class Comparing(FittedModel, Protocol):
-    """A fitted estimator with prototypes, to which objects can be compared."""
-
-    model_: PrototypeModel
-    prototypes_: Data
-    cluster_centers_: Data
-
-    def transform(self, X: Data) -> ArrayLike:
-        """Distances to the prototypes."""
-        ...
-
-    def explain(self, X: Data) -> ArrayLike:
-        """What each attribute adds to them."""
-        ...
 
 
 def comparing(model: FittedModel) -> Comparing | None:
@@ -183,7 +155,7 @@ def same_masses(model: FittedModel, X: Data, fitted: CredalPartition) -> bool:
 def series_of(model: Comparing, some: Data) -> tuple[list[FloatArray], list[FloatArray]]:
     """Series and prototypes as (length, channels) arrays, whatever layout they came in."""
     space = cast(SeriesSpace, model.model_.space.visible)
-    return space.drawn(space.check(cast(Any, model), some, reset=False)), prototype_series(model)
+    return space.drawn(space.check(model, some, reset=False)), prototype_series(model)
 
 
 def channels_of(model: Comparing) -> Sequence[str]:

@@ -74,7 +74,7 @@ def _axis(attribute: Attribute) -> str:
 def metric_map(model: Comparing, some: Data, drawn: CredalPartition) -> Map:
     """From distances to landmarks: the clusters' prototypes and some of the objects."""
     fitted = model.model_
-    x = model._encode(some)  # type: ignore[attr-defined]
+    x = model._encode(some)
     with torch.no_grad():
         marks = _landmarks(fitted, x)
         metric, between = _between_objects(fitted.metric, marks, vectors=isinstance(x, Tensor) and x.ndim == 2)

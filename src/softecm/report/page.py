@@ -11,8 +11,8 @@ import numpy as np
 
 from softecm._atomic import write_text
 from softecm.figures.colours import set_colors
-from softecm.report.packing import LARGEST, packed, to_script
 from softecm.report.sections import SECTIONS
+from softecm.report.sections.base import LARGEST, packed, to_script
 from softecm.report.templating import TERMS, asset, render_page
 from softecm.report.words import plain, plural
 

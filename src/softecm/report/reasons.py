@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations, pairwise
 from typing import ClassVar, NamedTuple, cast
@@ -65,8 +64,8 @@ def nearest_objects(distances: FloatArray, i: int) -> tuple[tuple[int, float], .
     return tuple((j, float(distances[j])) for j in order)
 
 
-class Teller(ABC):
-    """Turns what adds up to a distance into a few parts with names."""
+class Teller:
+    """Turns what adds up to a distance into a few parts with names; this one, where nothing adds up, into none."""
 
     kind: ClassVar[str] = ""  # what the parts are called before their names
 
@@ -74,13 +73,13 @@ class Teller(ABC):
         """The same, told what the terms stand for."""
         return self
 
-    @abstractmethod
     def parts(self, i: int, a: int, b: int, terms: FloatArray) -> list[Part]:
         """What pulls object i to a rather than to b, by its terms (f, attributes)."""
+        return []
 
-    @abstractmethod
     def far(self, terms: FloatArray) -> list[tuple[str, float]]:
         """What makes most of a distance, each with its share."""
+        return []
 
     def idle(self, a: int, b: int) -> list[str]:
         """What tells a and b apart no better than noise would."""
@@ -129,12 +128,7 @@ class Attributes(Teller):
         """The columns in which the distance lies, but for those that were set aside."""
         if self.noise is not None:
             terms = np.where(self.noise.aside, 0.0, terms)
-        total = float(terms.sum())
-        return [
-            (self.columns.name(self.keys[j]), float(terms[j] / total))
-            for j in largest(terms, 3)
-            if terms[j] > MUCH * total > 0
-        ]
+        return _largest_shares([self.columns.name(key) for key in self.keys], terms, 3)
 
 
 @dataclass(frozen=True)
@@ -161,10 +155,9 @@ class Stretches(Teller):
 
     def far(self, terms: FloatArray) -> list[tuple[str, float]]:
         """The two stretches in which most of the distance lies."""
-        sums = [(name, float(np.nansum(terms[s:e]))) for name, s, e in spans(np.abs(terms))]
-        total = sum(max(v, 0.0) for _, v in sums)
-        largest = sorted(sums, key=lambda pair: -pair[1])[:2]
-        return [(name, v / total) for name, v in largest if v > MUCH * total > 0]
+        cuts = spans(np.abs(terms))
+        sums = np.array([np.nansum(terms[s:e]) for _, s, e in cuts])
+        return _largest_shares([name for name, _, _ in cuts], np.maximum(sums, 0.0), 2)
 
 
 @dataclass(frozen=True)
@@ -189,13 +182,18 @@ class Voices(Teller):
 
     def far(self, terms: FloatArray) -> list[tuple[str, float]]:
         """The views in which the distance lies."""
-        total = float(terms.sum())
-        return [(self.keys[j], float(terms[j] / total)) for j in largest(terms, 2) if terms[j] > MUCH * total > 0]
+        return _largest_shares(self.keys, terms, 2)
 
     def for_set(self, i: int, own: int, other: int, terms: FloatArray) -> list[str]:
         """The views that speak for an object's own set, the strongest first."""
         pull = terms[other] - terms[own]
         return [self.keys[j] for j in largest(pull, len(self.keys)) if pull[j] > 0]
+
+
+def _largest_shares(names: Sequence[str], terms: FloatArray, most: int) -> list[tuple[str, float]]:
+    """The largest terms with their shares of the sum, without those not worth naming."""
+    total = float(terms.sum())
+    return [(names[j], float(terms[j] / total)) for j in largest(terms, most) if terms[j] > MUCH * total > 0]
 
 
 def series_teller(model: Comparing, some: Data) -> Teller:
@@ -278,7 +276,7 @@ def spans(size: FloatArray) -> list[tuple[str, int, int]]:
 
 def explanations(
     model: Comparing, X: Data, partition: CredalPartition, rows: IntArray, teller: Teller | None
-) -> Mapping[int, Explanation]:
+) -> dict[int, Explanation]:
     """What pulls each of these objects where.
 
     ``teller`` counts the objects as ``rows`` does; None where nothing is known but distances.
@@ -286,43 +284,26 @@ def explanations(
     some = take(X, rows)
     distances = np.asarray(model.transform(some), dtype=np.float64)
     terms = None if teller is None else terms_of(model, some)
-    ends = _ends(partition[rows], distances)
-    about = None if terms is None or teller is None else teller.about(terms.keys)
+    about = Teller() if terms is None or teller is None else teller.about(terms.keys)
+    values = np.empty((*distances.shape, 0)) if terms is None else terms.values
     explained = {}
-    for i, row in enumerate(rows.tolist()):
-        telling = _Telling(about, np.empty(0) if terms is None else terms.values[i], i)
-        explained[row] = _explained(partition.masses[row], ends[i], distances[i], partition.n_clusters, telling)
+    for i, ((a, b), row) in enumerate(zip(_ends(partition[rows], distances), rows.tolist(), strict=True)):
+        masses, own = partition.masses[row], values[i]
+        best = int(masses.argmax())
+        near = _own_set(best, partition.n_clusters, distances[i])
+        explained[row] = Explanation(
+            a + 1,
+            b + 1,
+            float(distances[i, a]),
+            float(distances[i, b]),
+            tuple(about.parts(i, a, b, own)) if a != b else (),
+            near,
+            tuple(about.for_set(i, best - 1, a, own)) if near is not None else (),
+            tuple(about.far(own[a])) if best == 0 or masses[0] > OUTLYING else (),
+            about.kind,
+            tuple(about.idle(a, b)) if a != b and best > 0 else (),
+        )
     return explained
-
-
-@dataclass(frozen=True)
-class _Telling:
-    """One object's terms and who tells them."""
-
-    teller: Teller | None
-    terms: FloatArray  # (f, attributes)
-    i: int
-
-
-def _explained(
-    masses: FloatArray, ends: tuple[int, int], distances: FloatArray, n_clusters: int, telling: _Telling
-) -> Explanation:
-    (a, b), best = ends, int(masses.argmax())
-    near = _own_set(best, n_clusters, distances)
-    outlying = best == 0 or masses[0] > OUTLYING
-    teller, terms, i = telling.teller, telling.terms, telling.i
-    return Explanation(
-        a + 1,
-        b + 1,
-        float(distances[a]),
-        float(distances[b]),
-        tuple(teller.parts(i, a, b, terms)) if teller is not None and a != b else (),
-        near,
-        tuple(teller.for_set(i, best - 1, a, terms)) if teller is not None and near is not None else (),
-        tuple(teller.far(terms[a])) if teller is not None and outlying else (),
-        "" if teller is None else teller.kind,
-        tuple(teller.idle(a, b)) if teller is not None and a != b and best > 0 else (),
-    )
 
 
 def _own_set(column: int, n_clusters: int, distances: FloatArray) -> float | None:
@@ -364,7 +345,7 @@ def terms_of(model: Comparing, some: Data) -> Terms | None:
 def _split(model: Comparing, space: Views, some: Data, whole: Terms) -> Terms:
     """What views add, shared out among the columns of those that are tables with names."""
     metric = cast(Combined, model.model_.metric)
-    x = cast(EncodedViews, space.encode(space.check(model, some, reset=False)))  # type: ignore[arg-type]
+    x = cast(EncodedViews, space.encode(space.check(model, some, reset=False)))
     keys, values = [], []
     views = zip(keys_of_views(space), metric.parts, x.parts, space.split(model.model_.whole()), strict=True)
     for j, (columns, part, own, at) in enumerate(views):

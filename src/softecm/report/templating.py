@@ -39,8 +39,12 @@ def render_page(template: str, script: str = "", **values: object) -> str:
     policy = (
         f"default-src 'none'; style-src 'unsafe-inline'; img-src data:; {allowed}base-uri 'none'; form-action 'none'"
     )
-    page = _environment().get_template(template)
-    return visible(page.render(policy=policy, style=asset("report.css"), script=script, **values), lines=True)
+    return render(template, policy=policy, style=asset("report.css"), script=script, **values)
+
+
+def render(template: str, **values: object) -> str:
+    """A template with its values; what can't be seen is written out."""
+    return visible(_environment().get_template(template).render(**values), lines=True)
 
 
 def as_float(value: object) -> float:

@@ -78,10 +78,8 @@ def _are_alike(cell: Cell, data: Data) -> bool:
 
 def ring(found: Sequence[CredalPartition | None]) -> float:
     """Mean agreement of neighbours, the last with the first; None agrees with nothing."""
-    values = []
-    for number, (p, q) in enumerate(zip(found, [*found[1:], *found[:1]], strict=True)):
-        merged = p is None or q is None
-        values.append(0.0 if merged else agreement(p, q, np.random.RandomState(number)))  # type: ignore[arg-type]
+    pairs = enumerate(zip(found, [*found[1:], *found[:1]], strict=True))
+    values = [0.0 if p is None or q is None else agreement(p, q, np.random.RandomState(k)) for k, (p, q) in pairs]
     return float(np.mean(values))
 
 

@@ -17,10 +17,8 @@ from softecm.report.words import grouped, number_of, plural
 
 if TYPE_CHECKING:
     from softecm.calibration import Calibration
-    from softecm.report.data import ReportData
 
-WIDE, HIGH = 720, 300  # of the figure, as in certainty.html
-LEFT, RIGHT, TOP, BOTTOM = 92, 16, 16, 46
+LEFT, WIDE = 92, 612  # of the lines in the figure of certainty.html
 MOST_LINES = 160  # beyond, lines run together
 QUITE = 0.5  # from where to where: beyond, resamples say quite different things
 NAMED, FEW = 3, 10  # such objects that are named in a sentence, and in a table
@@ -112,17 +110,18 @@ def facts_of(calibration: Calibration, ids: Sequence[str] | None = None) -> dict
         "coverage": calibration.coverage(),
         "stability": calibration.stability,
         "cluster_stability": dict(zip(names, calibration.cluster_stability.tolist(), strict=True)),
-        "words": {row[0]: dict(zip(WORDS, row[1], strict=True)) for row in words_table(calibration)},
+        "words": words_table(calibration),
         "least_sure": [one._asdict() for one in widest(calibration, ids)],
     }
 
 
-def words_table(calibration: Calibration) -> list[tuple[str, list[int]]]:
+def words_table(calibration: Calibration) -> dict[str, dict[str, int]]:
     """For each word that the model says, of how many objects the calibrated masses say each of the five words."""
     before, after = calibration.before.decisions().codes, calibration.decisions().codes
     counts = np.zeros((len(WORDS), len(WORDS)), dtype=np.int64)
     np.add.at(counts, (before, after), 1)
-    return [(word, row.tolist()) for word, row in zip(WORDS, counts, strict=True) if row.any()]
+    rows = zip(WORDS, counts.tolist(), strict=True)
+    return {word: dict(zip(WORDS, row, strict=True)) for word, row in rows if any(row)}
 
 
 def _own(calibration: Calibration) -> tuple[FloatArray, FloatArray, FloatArray]:
@@ -137,7 +136,7 @@ def _own(calibration: Calibration) -> tuple[FloatArray, FloatArray, FloatArray]:
 
 
 class Line(NamedTuple):
-    """An object in the figure, from the top."""
+    """An object in the figure: the probability of its group over the refits."""
 
     x: float
     low: float
@@ -150,10 +149,7 @@ class Certainty(Section):
     """What refits to other samples say."""
 
     key, link = "sure", "Certainty"
-
-    def __init__(self, data: ReportData) -> None:
-        super().__init__(data)
-        self.refits = cast("Calibration", data.calibration)  # where it is shown
+    resampled = tuple(f"resamples: {word}" for word in WORDS)  # heads of a table
 
     @property
     def is_shown(self) -> bool:
@@ -161,36 +157,27 @@ class Certainty(Section):
         return self.data.calibration is not None
 
     @property
+    def refits(self) -> Calibration:
+        """The calibration, where the section is shown."""
+        return cast("Calibration", self.data.calibration)
+
+    @property
     def sentences(self) -> tuple[str, ...]:
         """What they say, in words."""
         return sentences(self.refits, self.data.noun, self.data.ids)
 
-    @property
-    def legend(self) -> list[tuple[str, str]]:
-        """The groups and their colours."""
-        focal = self.refits.before.focal_sets
-        return list(zip(focal.cluster_names, set_colors(focal)[1:], strict=False))
-
     @cached_property
     def lines(self) -> list[Line]:
         """Objects from the surest to the least sure, each with its interval; some of many."""
-        low, mean, high = _own(self.refits)
+        low, mean, high = (np.clip(values, 0.0, 1.0) for values in _own(self.refits))
         order = np.lexsort((low, -mean))
         order = order[every(len(order), MOST_LINES)]
         labels, colors = self.refits.before.labels(), set_colors(self.refits.before.focal_sets)
-        x = LEFT + (np.arange(len(order)) + 0.5) * (WIDE - LEFT - RIGHT) / max(len(order), 1)
-        heights = (_height(values[order]).tolist() for values in (low, mean, high))
-        return [Line(*one) for one in zip(x.tolist(), *heights, (colors[labels[i] + 1] for i in order), strict=True)]
-
-    @property
-    def ticks(self) -> dict[float, float]:
-        """Probabilities, and how high they are in the figure."""
-        return {value: float(_height(np.array(value))) for value in (0.0, 0.25, 0.5, 0.75, 1.0)}
-
-    @property
-    def radius(self) -> float:
-        """Of the dots."""
-        return min(3.0, max(1.2, (WIDE - LEFT - RIGHT) / max(len(self.lines), 1) / 2))
+        step = WIDE / max(len(order), 1)
+        return [
+            Line(LEFT + (place + 0.5) * step, low[i], mean[i], high[i], colors[labels[i] + 1])
+            for place, i in enumerate(order.tolist())
+        ]
 
     @property
     def shown(self) -> str:
@@ -199,22 +186,17 @@ class Certainty(Section):
         return whole if len(self.lines) == len(self.refits.before) else f"{len(self.lines)} of {whole}"
 
     @property
-    def groups(self) -> list[tuple[str, tuple[int, str, str]]]:
-        """How far each group is found again."""
-        labels, names = self.refits.before.labels(outliers=-1), self.refits.before.focal_sets.cluster_names
-        values = enumerate(zip(names, self.refits.cluster_stability.tolist(), strict=True))
-        return [(name, (int((labels == k).sum()), f"{v:.2f}", _word(v))) for k, (name, v) in values]
+    def groups(self) -> list[tuple[str, str, tuple[int, str, str]]]:
+        """Name and colour of each group, and how far it is found again."""
+        focal, labels = self.refits.before.focal_sets, self.refits.before.labels(outliers=-1)
+        counts = np.bincount(labels[labels >= 0], minlength=focal.n_clusters).tolist()
+        rows = zip(focal.cluster_names, set_colors(focal)[1:], counts, self.refits.cluster_stability, strict=False)
+        return [(name, color, (count, f"{value:.2f}", _word(value))) for name, color, count, value in rows]
 
     @property
-    def words(self) -> list[tuple[str, list[str]]]:
+    def words(self) -> dict[str, dict[str, int]]:
         """What the model says and what the resamples say."""
-        table = words_table(self.refits)
-        return [(word, [grouped(count) if count else "" for count in counts]) for word, counts in table]
-
-    @property
-    def heads(self) -> list[str]:
-        """Of the columns of these."""
-        return [f"resamples: {word}" for word in WORDS]
+        return words_table(self.refits)
 
     @property
     def widest(self) -> list[Wide]:
@@ -229,11 +211,6 @@ class Certainty(Section):
     def without_values(self, model: FittedModel) -> Json:
         """All of it: objects go by their numbers."""
         return {"calibration": self.data.calibration}
-
-
-def _height(share: FloatArray) -> FloatArray:
-    height: FloatArray = HIGH - BOTTOM - np.clip(share, 0.0, 1.0) * (HIGH - BOTTOM - TOP)
-    return height
 
 
 def _word(value: float) -> str:

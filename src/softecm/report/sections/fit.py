@@ -10,8 +10,7 @@ from markupsafe import Markup
 
 from softecm.report.fit import plain_parameters
 from softecm.report.inputs import FittedModel
-from softecm.report.packing import finite
-from softecm.report.sections.base import Json, Section
+from softecm.report.sections.base import Json, Section, finite
 from softecm.report.templating import as_float, as_number, term
 
 MOST_RUNS = 20

@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-from functools import cached_property
-
 from softecm.report.fit import own_warnings
 from softecm.report.inputs import FittedModel
 from softecm.report.sections.base import Json, Section
-from softecm.report.sections.groups import SetName, set_names
 from softecm.report.words import three_sentences
 
 
@@ -15,11 +12,6 @@ class Findings(Section):
     """What was found, in words and counts."""
 
     key, link = "found", "Findings"
-
-    @cached_property
-    def sets(self) -> list[SetName]:
-        """All sets, the empty set first."""
-        return set_names(self.data.partition)
 
     @property
     def sentences(self) -> tuple[str, str, str]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -15,13 +15,11 @@ from numpy.typing import ArrayLike, NDArray
 from softecm._precision import moment
 from softecm.explain import ExplanationTree, Profiles, profile
 from softecm.explain.profiles import in_time
-from softecm.figures.colours import set_colors
 from softecm.report.columns import DAY, missing
 from softecm.report.inputs import FittedModel, FloatArray, IntArray, every
-from softecm.report.packing import finite
-from softecm.report.sections.base import Json, Section
+from softecm.report.sections.base import Json, Section, SetName, finite
 from softecm.report.templating import as_float, as_number
-from softecm.report.words import FEW, listed, plain
+from softecm.report.words import FEW, listed
 
 if TYPE_CHECKING:
     from softecm.belief import CredalPartition
@@ -38,19 +36,6 @@ MOST_ATTRIBUTES = 60
 MOST_COMPARED, FEWEST_COMPARED = 4_000, 500  # objects by which groups are told apart
 WORK = 6e5  # of objects, columns and groups together
 MOST_STEPS, MOST_MEMBERS = 160, 24  # of series that are drawn
-
-
-@dataclass(frozen=True)
-class SetName:
-    """A focal set, or the empty set, as the page shows it."""
-
-    number: int  # its column of the mass matrix
-    label: str  # as tables of the partition have it
-    words: str
-    shape: str  # of its mark
-    color: str
-    count: int  # objects with their largest mass on it
-    mean: float  # mass of it, over all objects
 
 
 class PrototypeCell(NamedTuple):
@@ -70,29 +55,11 @@ class Prototypes(NamedTuple):
     rows: list[list[PrototypeCell]]
 
 
-def set_names(partition: CredalPartition) -> list[SetName]:
-    """All sets, the empty set first."""
-    focal, labels = partition.focal_sets, partition.focal_sets.labels()
-    counts = np.bincount(partition.masses.argmax(1), minlength=len(labels)).tolist()
-    shapes = ["cross", *("dot" if len(members) == 1 else "gem" for members in focal.sets)]
-    colors = ["var(--ink)", *set_colors(focal)[1:]]
-    words = [plain(focal, j) for j in range(len(labels))]
-    rows = zip(
-        range(len(labels)), labels, words, shapes, colors, counts, partition.masses.mean(0).tolist(), strict=True
-    )
-    return [SetName(*row) for row in rows]
-
-
 class GroupsSection(Section):
     """What each group is: sentences, rules, prototypes, sizes."""
 
     key, link = "sets", "Groups"
     on_paper = 10  # columns that a printed page has room for, as in report.css
-
-    @cached_property
-    def sets(self) -> list[SetName]:
-        """All sets, the empty set first."""
-        return set_names(self.data.partition)
 
     @property
     def first_groups(self) -> str:

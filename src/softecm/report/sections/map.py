@@ -8,8 +8,7 @@ import numpy as np
 
 from softecm.report.inputs import FittedModel, FloatArray
 from softecm.report.map import guessed_map, window
-from softecm.report.packing import packed
-from softecm.report.sections.base import Json, Section
+from softecm.report.sections.base import Json, Section, packed
 from softecm.report.words import grouped, plural
 
 HIDDEN = (

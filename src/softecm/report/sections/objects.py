@@ -6,9 +6,8 @@ import math
 
 from softecm.belief.assignments import Decisions
 from softecm.report.inputs import FittedModel, noteworthy
-from softecm.report.packing import finite, packed
 from softecm.report.reasons import Explanation, Part
-from softecm.report.sections.base import Json, Section
+from softecm.report.sections.base import Json, Section, finite, packed
 from softecm.report.words import named_nearest, sentence
 
 COARSE = 4  # steps in which a pull is told

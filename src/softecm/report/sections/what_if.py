@@ -11,8 +11,7 @@ from softecm.belief import CredalPartition
 from softecm.objective import update_masses
 from softecm.report.fit import arguments
 from softecm.report.inputs import FittedModel, FloatArray, comparing
-from softecm.report.packing import LARGEST, packed
-from softecm.report.sections.base import Json, Section
+from softecm.report.sections.base import LARGEST, Json, Section, packed
 
 SAME = 1e-4  # masses out of a table have six decimals, and a fit may compute in float32
 PRICES = ("alpha", "beta", "delta")
