@@ -18,11 +18,10 @@ from softecm.report.inputs import (
     Data,
     FittedModel,
     comparing,
-    history,
+    fitted_partition,
     merged,
     names_of,
     pairwise,
-    restarts,
     same_masses,
 )
 from softecm.report.page import hidden_fields
@@ -130,27 +129,23 @@ def build(
         partition=shown,
         ids=called,
         rows=view.rows,
-        points=view.map.points,
         distances=None if view.distances is None else to_nearest(view.distances, shown.n_clusters),
         attributes=attributes,
         set_aside=columns_set_aside(model),
         prototypes=() if view.columns is None else view.columns.prototypes,
-        prototype_points=view.map.stars,
         series=view.series,
         prototype_series=view.prototype_series,
         channels=channel_names(view.channels, feature_names, columns),
         medoids=_medoids(model, called),
         explanations=view.explanations,
-        axis_names=view.map.axes,
-        axis_units=view.map.units,
-        map_note=view.map.note,
+        **view.map._asdict(),
         merged=merged(model),
         noun="object" if view.prototype_series is None else "series",
         clear=checked_clear(clear),
         candidates=candidates or {},
         candidates_note=candidates_note,
-        history=history(model),
-        runs=restarts(model),
+        history=[float(v) for v in getattr(model, "history_", ())],
+        runs={name: list(values) for name, values in getattr(model, "_runs", {}).items()},
         parameters=fit.parameters(model) if parameters is None else parameters,
         reading=reading or {},
         columns=taken(model, attributes, columns),
@@ -187,8 +182,8 @@ def _partition(model: FittedModel, X: Data) -> CredalPartition:
             f"X must be in memory for a report; got {type(X).__name__}. Give a sample of the objects: the report would "
             "draw no more of them anyway."
         )
-    fitted = model.partition_
-    if not isinstance(fitted, CredalPartition):
+    fitted = fitted_partition(model)
+    if fitted is None:
         return model.predict_partition(X)
     count = n_objects(X)
     if len(fitted) != count:
@@ -218,8 +213,8 @@ def _calibrated(calibration: Calibration | None, count: int) -> Calibration | No
 
 def _others(model: FittedModel, shown: CredalPartition) -> list[str]:
     """That the objects are not those of the fit, where they are not as many."""
-    fitted = model.partition_
-    if not isinstance(fitted, CredalPartition) or len(fitted) == len(shown):
+    fitted = fitted_partition(model)
+    if fitted is None or len(fitted) == len(shown):
         return []
     return [f"The fit had {len(fitted)} objects and these are {len(shown)}: the model predicts where they belong."]
 
@@ -229,5 +224,6 @@ def _medoids(model: FittedModel, names: Sequence[str]) -> list[str]:
     fitted = comparing(model)
     if fitted is None or not pairwise(model) or np.ndim(fitted.prototypes_) != 1:
         return []
-    is_fit = isinstance(model.partition_, CredalPartition) and len(names) == len(model.partition_)
+    known = fitted_partition(model)
+    is_fit = known is not None and len(names) == len(known)
     return [names[int(i)] if is_fit else f"{int(i) + 1} of the fit" for i in fitted.prototypes_]

@@ -30,6 +30,11 @@ def comparing(model: FittedModel) -> Comparing | None:
     return cast("Comparing", model) if hasattr(model, "model_") else None
 
 
+def fitted_partition(model: FittedModel) -> CredalPartition | None:
+    """The partition of the fit; None where it is scattered over blocks."""
+    return model.partition_ if isinstance(model.partition_, CredalPartition) else None
+
+
 def pairwise(model: FittedModel) -> bool:
     """Whether its objects are rows of dissimilarities (scikit-learn's tag)."""
     tags = getattr(model, "__sklearn_tags__", None)
@@ -52,17 +57,6 @@ def in_views(model: Comparing) -> bool:
 def merged(model: FittedModel) -> bool:
     """Whether prototypes of different clusters have come together."""
     return bool(getattr(model, "collapsed_", False))
-
-
-def history(model: FittedModel) -> list[float]:
-    """The objective after each round."""
-    return [float(v) for v in getattr(model, "history_", ())]
-
-
-def restarts(model: FittedModel) -> dict[str, Sequence[object]]:
-    """One entry a run, column by column."""
-    runs: Mapping[str, Sequence[object]] = getattr(model, "_runs", {})
-    return {name: list(values) for name, values in runs.items()}
 
 
 # ------------------------------------------------------------------ objects

@@ -44,13 +44,13 @@ EMPTY = 2.0  # times as long as what the others need, beyond which a map would b
 
 
 class Map(NamedTuple):
-    """Places of the drawn objects and, where there are any, of the sets' prototypes."""
+    """Places of the drawn objects and, where there are any, of the sets' prototypes: fields of a report."""
 
     points: FloatArray
-    stars: FloatArray | None
-    axes: tuple[str, str] = ("", "")
-    units: tuple[float, float] = (1.0, 1.0)  # how much one step along each axis counts for the metric
-    note: str = ""
+    prototype_points: FloatArray | None
+    axis_names: tuple[str, str] = ("", "")
+    axis_units: tuple[float, float] = (1.0, 1.0)  # how much one step along each axis counts for the metric
+    map_note: str = ""
 
 
 def plane_map(columns: TableColumns, model: Comparing) -> Map:
@@ -80,7 +80,7 @@ def metric_map(model: Comparing, some: Data, drawn: CredalPartition) -> Map:
         metric, between = _between_objects(fitted.metric, marks, vectors=isinstance(x, Tensor) and x.ndim == 2)
         to, at = _in_blocks(metric, x, marks), _distances(metric, fitted.prototypes, marks)
     placed = _placed(between, to, at, drawn)
-    return placed._replace(note=f"{placed.note} {OWN_WAYS}") if metric is None else placed
+    return placed._replace(map_note=f"{placed.map_note} {OWN_WAYS}") if metric is None else placed
 
 
 def _placed(between: FloatArray, to: FloatArray, at: FloatArray, drawn: CredalPartition) -> Map:
@@ -93,8 +93,8 @@ def _placed(between: FloatArray, to: FloatArray, at: FloatArray, drawn: CredalPa
     note = PLANE if axes is None else TURNED
     note += f" {SEEN.format(seen)}" if drawn.n_clusters > 1 else ""
     if axes is None:
-        return Map(_two(places), _two(stars), note=note)
-    return Map(places @ axes, stars @ axes, note=note)
+        return Map(_two(places), _two(stars), map_note=note)
+    return Map(places @ axes, stars @ axes, map_note=note)
 
 
 def _two(places: FloatArray) -> FloatArray:
@@ -153,7 +153,7 @@ def dissimilarity_map(model: FittedModel, D: FloatArray, rows: IntArray, drawn: 
     between = _squares(model, D[marks])[:, marks]
     fitted = comparing(model)
     if fitted is None:
-        return Map(landmark_mds(between, squares), None, note=PLANE)
+        return Map(landmark_mds(between, squares), None, map_note=PLANE)
     medoids = np.asarray(fitted.prototypes_)
     if medoids.ndim == 1:
         at = _squares(model, D[medoids])[:, marks]
@@ -175,7 +175,7 @@ def _squares(model: FittedModel, D: FloatArray) -> FloatArray:
 def guessed_map(model: FittedModel, drawn: CredalPartition) -> Map:
     """Objects at the mass-weighted mean of the sets' places: all there is to draw when they can't be compared."""
     stars = _star_places(model, drawn.focal_sets)
-    return Map(drawn.masses[:, 1:] @ stars, stars if comparing(model) is not None else None, note=GUESSED)
+    return Map(drawn.masses[:, 1:] @ stars, stars if comparing(model) is not None else None, map_note=GUESSED)
 
 
 def _star_places(model: FittedModel, focal: FocalSets) -> FloatArray:
@@ -202,12 +202,12 @@ def thin_map(model: Comparing, drawn: CredalPartition, distances: FloatArray) ->
     centers = fitted.prototypes[: focal.n_clusters]
     between = distances_of(fitted.metric, centers, centers).double().numpy()
     placed = _placed(between, distances[:, : focal.n_clusters], between, drawn)
-    assert placed.stars is not None
+    assert placed.prototype_points is not None
     points = placed.points
     if focal.n_clusters == 2:  # between two landmarks there is one axis: the other is how far off it a row lies
-        along = np.square(points[:, 0] - placed.stars[0, 0])
+        along = np.square(points[:, 0] - placed.prototype_points[0, 0])
         points = np.column_stack([points[:, 0], np.sqrt(np.maximum(distances[:, 0] - along, 0.0))])
-    return placed._replace(points=points, stars=np.asarray(focal.shares @ placed.stars))
+    return placed._replace(points=points, prototype_points=np.asarray(focal.shares @ placed.prototype_points))
 
 
 def window(points: FloatArray, outliers: NDArray[np.bool_] | None = None) -> tuple[FloatArray, FloatArray]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from itertools import combinations
 from typing import Any
 
 import numpy as np
@@ -19,9 +18,8 @@ from softecm.report.inputs import (
     SAME,
     Comparing,
     Data,
-    FloatArray,
     every,
-    in_views,
+    fitted_partition,
     names_of,
     of_series,
     pairwise,
@@ -29,34 +27,22 @@ from softecm.report.inputs import (
     take,
 )
 from softecm.report.reasons import (
+    NO_COLUMNS,
     Attributes,
     Explanation,
-    Noise,
-    Stretches,
+    Pulls,
     Teller,
     explanations,
     nearest_objects,
     noise_of,
-    paths_of,
     series_teller,
-    spans,
     terms_of,
+    towards_each,
 )
 from softecm.report.words import named_nearest, sentence
 from softecm.spaces.views import n_objects
 
 SEEN = 1_000  # objects that a column's precision is read from
-
-
-@dataclass(frozen=True)
-class Pulls:
-    """What one column (or stretch of a series) says about an object."""
-
-    column: str
-    value: str
-    towards: tuple[float, ...]  # one a candidate; above 0: in this the object is nearer to it than to the others
-    at: tuple[str, ...]  # what the candidates' prototypes have there
-    noise: bool = False  # whether noise would pull as much: it tells these groups apart no better
 
 
 @dataclass(frozen=True)
@@ -130,31 +116,39 @@ def explain_object(
     row = int(i) % count
     one = take(X, np.array([row]))
     partition = _masses(model, X, row) if partition is None else partition[row]
-    columns = _columns(model, X, row)
-    noise = None if columns is None else noise_of(model, X)
-    terms = None if noise is None else terms_of(model, one)
+    columns, terms = _columns(model, X, row), terms_of(model, one)
+    noise = None if columns is None or terms is None else noise_of(model, X)
     if noise is not None and terms is not None:
         noise = noise.of(terms.keys)
-    teller = _teller(model, columns, noise, one)
+    teller: Teller | None = None if columns is None else Attributes(columns, noise)
+    teller = series_teller(model, one) if of_series(model) else teller
     explanation = explanations(model, one, partition, np.array([0]), teller)[0]
     called = names[row]
     decision = partition.decisions(clear)[0]
     noun = "series" if of_series(model) else "object"
     chosen = _candidates(partition, explanation)
     clusters = partition.focal_sets.cluster_names
-    pulls = _pulls(model, one, chosen, columns, noise)
-    far = {name for name, _ in explanation.far}  # reasons, though they may say nothing about which group
-    pulls = tuple(replace(pull, noise=pull.noise and pull.column not in far) for pull in pulls)
+    if terms is None:
+        distances = np.asarray(model.transform(one), dtype=np.float64)[0, chosen]
+        towards = tuple(towards_each(distances[:, None])[:, 0].tolist())
+        pulls = [Pulls("distance", "", towards, tuple(f"{d:.4g}" for d in distances))]
+    else:
+        about = (teller or Attributes(NO_COLUMNS)).about(terms.keys)
+        far = {name for name, _ in explanation.far}  # reasons, though they may say nothing about which group
+        pulls = [
+            replace(pull, column=f"{about.kind} {pull.column}".lstrip(), noise=pull.noise and pull.column not in far)
+            for pull in about.pulls(0, chosen, terms.values[0])
+        ]
     who = place(noun.capitalize(), row) if called == str(row + 1) else called
     near = _neighbours(model, one, row, names)
     text = sentence(who, decision, explanation, partition.focal_sets, noun) + named_nearest(near)
-    return ObjectExplanation(called, decision, tuple(clusters[k] for k in chosen), pulls, text, near)
+    return ObjectExplanation(called, decision, tuple(clusters[k] for k in chosen), tuple(pulls), text, near)
 
 
 def _masses(model: Comparing, X: Data, row: int) -> CredalPartition:
     """The object's masses: the fit's own, which links may have changed, where ``X`` is what was fitted."""
-    predicted, fitted = model.predict_partition(take(X, np.array([row]))), model.partition_
-    if not isinstance(fitted, CredalPartition) or len(fitted) != n_objects(X) or pairwise(model):
+    predicted, fitted = model.predict_partition(take(X, np.array([row]))), fitted_partition(model)
+    if fitted is None or len(fitted) != n_objects(X) or pairwise(model):
         return predicted
     moved = np.abs(predicted.masses - fitted.masses[row]).max() > SAME
     return fitted[row] if moved and same_masses(model, X, fitted) else predicted
@@ -179,58 +173,7 @@ def _columns(model: Comparing, X: Data, row: int) -> TableColumns | None:
     return thin_columns(model, some, None) if issparse(X) else columns_of(model, some, None)
 
 
-def _teller(model: Comparing, columns: TableColumns | None, noise: Noise | None, one: Data) -> Teller | None:
-    if of_series(model):
-        return series_teller(model, one)
-    return None if columns is None else Attributes(columns, noise)
-
-
 def _candidates(partition: CredalPartition, explanation: Explanation) -> list[int]:
     """The clusters of its set, the two of its explanation first."""
     inside = np.flatnonzero(partition.set_indicators()[0]).tolist()
     return list(dict.fromkeys([explanation.first - 1, explanation.second - 1, *inside]))
-
-
-def _pulls(
-    model: Comparing, one: Data, chosen: Sequence[int], columns: TableColumns | None, noise: Noise | None
-) -> tuple[Pulls, ...]:
-    """For each column how much nearer it puts the object to each candidate than to the others, on average."""
-    contributions = terms_of(model, one)
-    if contributions is None:
-        distances = np.asarray(model.transform(one), dtype=np.float64)[0, chosen, None]
-        return (
-            Pulls(
-                "distance", "", tuple(_towards(distances)[:, 0].tolist()), tuple(f"{d:.4g}" for d in distances[:, 0])
-            ),
-        )
-    terms = contributions.values[0][list(chosen)]  # (candidates, attributes)
-    if of_series(model) and not in_views(model):
-        cuts = spans(np.abs(terms).sum(0))
-        parts = np.array([np.nan_to_num(terms[:, s:e]).sum(1) for _, s, e in cuts]).T
-        nothing, pages = ("",) * len(chosen), Stretches(paths_of(model, one)).pages
-        towards = _towards(parts)
-        return tuple(
-            Pulls(f"steps {name}", pages(0, s, e), tuple(towards[:, j].tolist()), nothing)
-            for j, (name, s, e) in enumerate(cuts)
-        )
-    towards = _towards(terms)
-    idle = np.zeros(len(contributions.keys), dtype=bool)
-    if noise is not None:
-        idle = np.all([noise.between(a, b) for a, b in combinations(chosen, 2)] or [noise.aside], axis=0)
-    shown = np.flatnonzero(~noise.aside) if noise is not None else np.arange(len(contributions.keys))
-    order = shown[np.lexsort((-np.abs(towards).max(0)[shown], idle[shown]))]
-    return tuple(_pull(contributions.keys[j], towards[:, j], chosen, columns, noise=bool(idle[j])) for j in order)
-
-
-def _pull(key: str, towards: FloatArray, chosen: Sequence[int], columns: TableColumns | None, *, noise: bool) -> Pulls:
-    if columns is None:
-        return Pulls(key, "", tuple(towards.tolist()), ("",) * len(chosen), noise)
-    at = tuple(columns.at_prototype(key, k) for k in chosen)
-    return Pulls(columns.name(key), columns.value(key, 0), tuple(towards.tolist()), at, noise)
-
-
-def _towards(terms: FloatArray) -> FloatArray:
-    """The mean of the others less the own, (candidates, parts); zeros for a single candidate."""
-    others = max(len(terms) - 1, 1)
-    pulls: FloatArray = (terms.sum(0) - terms) / others - terms if len(terms) > 1 else np.zeros_like(terms)
-    return pulls

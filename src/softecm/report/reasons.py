@@ -25,6 +25,7 @@ JUDGED, FEWEST = 500, 5  # objects by which noise is told, and at least in each 
 BEYOND = 3.5  # standard errors by which a column must tell two groups apart
 MOST_JUDGED = 200  # columns; beyond, such as words of texts, all count
 MOST_PAGES = 3  # named for one stretch of a path
+NO_COLUMNS = TableColumns((), (), ())
 NEIGHBOURS = 3  # of an object of a matrix, that are named
 
 
@@ -37,6 +38,17 @@ class Part:
     at_first: str
     at_second: str
     pull: float  # above 0: nearer to the first; below: nearer to the second
+
+
+@dataclass(frozen=True)
+class Pulls:
+    """What one column (or stretch of a series) says about an object among several clusters, the candidates."""
+
+    column: str
+    value: str
+    towards: tuple[float, ...]  # one a candidate; above 0: in this the object is nearer to it than to the others
+    at: tuple[str, ...]  # what the candidates' prototypes have there
+    noise: bool = False  # whether noise would pull as much: it tells these groups apart no better
 
 
 @dataclass(frozen=True)
@@ -73,9 +85,14 @@ class Teller:
         """The same, told what the terms stand for."""
         return self
 
-    def parts(self, i: int, a: int, b: int, terms: FloatArray) -> list[Part]:
-        """What pulls object i to a rather than to b, by its terms (f, attributes)."""
+    def pulls(self, i: int, chosen: Sequence[int], terms: FloatArray) -> list[Pulls]:
+        """What pulls object i to each of these sets rather than to the others, by its terms (f, attributes)."""
         return []
+
+    def parts(self, i: int, a: int, b: int, terms: FloatArray) -> list[Part]:
+        """What pulls object i to a rather than to b, without what is no more than noise."""
+        pulls = [one for one in self.pulls(i, (a, b), terms) if not one.noise]
+        return [Part(one.column, one.value, one.at[0], one.at[1], one.towards[0]) for one in pulls]
 
     def far(self, terms: FloatArray) -> list[tuple[str, float]]:
         """What makes most of a distance, each with its share."""
@@ -105,11 +122,23 @@ class Attributes(Teller):
         return replace(self, keys=keys)
 
     def parts(self, i: int, a: int, b: int, terms: FloatArray) -> list[Part]:
-        """The columns that pull most, without those whose pull is no more than noise would have."""
-        pull = terms[b] - terms[a]  # nearer to a where b is farther
-        idle = np.zeros(len(pull), dtype=bool) if self.noise is None else self.noise.between(a, b)
-        order = [j for j in largest(np.abs(pull), len(pull)) if not idle[j]][:MOST_PARTS]
-        return [self._part(self.keys[j], i, a, b, float(pull[j])) for j in order]
+        """The columns that pull most."""
+        return super().parts(i, a, b, terms)[:MOST_PARTS]
+
+    def pulls(self, i: int, chosen: Sequence[int], terms: FloatArray) -> list[Pulls]:
+        """All columns that were not set aside, the strongest first, those that are noise last."""
+        towards = towards_each(terms[list(chosen)])
+        idle = aside = np.zeros(len(self.keys), dtype=bool)
+        if self.noise is not None:
+            aside = self.noise.aside
+            idle = np.all([self.noise.between(a, b) for a, b in combinations(chosen, 2)] or [aside], axis=0)
+        order = np.lexsort((-np.abs(towards).max(0), idle))
+        return [self._pull(i, j, chosen, towards, noise=bool(idle[j])) for j in order.tolist() if not aside[j]]
+
+    def _pull(self, i: int, j: int, chosen: Sequence[int], towards: FloatArray, *, noise: bool) -> Pulls:
+        columns, key = self.columns, self.keys[j]
+        at = tuple(columns.at_prototype(key, k) for k in chosen)
+        return Pulls(columns.name(key), columns.value(key, i), tuple(towards[:, j].tolist()), at, noise)
 
     def idle(self, a: int, b: int) -> list[str]:
         """Columns, but for those that were set aside."""
@@ -117,12 +146,6 @@ class Attributes(Teller):
             return []
         noisy = self.noise.between(a, b) & ~self.noise.aside
         return [self.columns.name(self.keys[j]) for j in np.flatnonzero(noisy)]
-
-    def _part(self, key: str, i: int, a: int, b: int, pull: float) -> Part:
-        columns = self.columns
-        return Part(
-            columns.name(key), columns.value(key, i), columns.at_prototype(key, a), columns.at_prototype(key, b), pull
-        )
 
     def far(self, terms: FloatArray) -> list[tuple[str, float]]:
         """The columns in which the distance lies, but for those that were set aside."""
@@ -138,11 +161,13 @@ class Stretches(Teller):
     kind: ClassVar[str] = "steps"
     paths: Sequence[Sequence[str]] = ()  # of the objects explained, where steps are states: pages of a visit, say
 
-    def parts(self, i: int, a: int, b: int, terms: FloatArray) -> list[Part]:
+    def pulls(self, i: int, chosen: Sequence[int], terms: FloatArray) -> list[Pulls]:
         """All stretches, in their order."""
-        pull = np.nan_to_num(terms[b] - terms[a])
-        cuts = spans(np.abs(terms[a]) + np.abs(terms[b]))
-        return [Part(name, self.pages(i, s, e), "", "", float(pull[s:e].sum())) for name, s, e in cuts]
+        own, nothing = np.nan_to_num(terms[list(chosen)]), ("",) * len(chosen)
+        cuts = spans(np.abs(own).sum(0))
+        towards = towards_each(np.stack([own[:, s:e].sum(1) for _, s, e in cuts], 1)).T.tolist()
+        named = zip(cuts, towards, strict=True)
+        return [Pulls(name, self.pages(i, s, e), tuple(pull), nothing) for (name, s, e), pull in named]
 
     def pages(self, i: int, begin: int, end: int) -> str:
         """The states of an object in a stretch, each once, in their order; empty where steps are numbers."""
@@ -180,6 +205,10 @@ class Voices(Teller):
             for j, key in enumerate(self.keys)
         ]
 
+    def pulls(self, i: int, chosen: Sequence[int], terms: FloatArray) -> list[Pulls]:
+        """All views, the strongest first."""
+        return Attributes(NO_COLUMNS, None, self.keys).pulls(i, chosen, terms)
+
     def far(self, terms: FloatArray) -> list[tuple[str, float]]:
         """The views in which the distance lies."""
         return _largest_shares(self.keys, terms, 2)
@@ -188,6 +217,13 @@ class Voices(Teller):
         """The views that speak for an object's own set, the strongest first."""
         pull = terms[other] - terms[own]
         return [self.keys[j] for j in largest(pull, len(self.keys)) if pull[j] > 0]
+
+
+def towards_each(terms: FloatArray) -> FloatArray:
+    """The mean of the others less the own, (candidates, parts); zeros for a single candidate."""
+    others = max(len(terms) - 1, 1)
+    pulls: FloatArray = (terms.sum(0) - terms) / others - terms if len(terms) > 1 else np.zeros_like(terms)
+    return pulls
 
 
 def _largest_shares(names: Sequence[str], terms: FloatArray, most: int) -> list[tuple[str, float]]:

@@ -142,7 +142,7 @@ def _without_objects(
 ) -> View:
     """What can be drawn without the objects: the sets, and places guessed from masses."""
     fitted = comparing(model)
-    drawn = guessed_map(model, partition[rows])._replace(note=GONE)
+    drawn = guessed_map(model, partition[rows])._replace(map_note=GONE)
     if fitted is None or pairwise(model) or fitted.model_.space.sparse:
         return View(rows, drawn)
     if of_series(model):
