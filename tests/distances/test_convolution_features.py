@@ -1,5 +1,7 @@
 """Texture: which patterns occur in a series, anywhere."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import torch
@@ -9,7 +11,7 @@ from softecm import CollapseWarning, SoftECM, load_model
 from softecm.barycenters import barycenter
 from softecm.distances import Combined, ConvolutionFeatures, series_distances
 from softecm.kernels.convolutions import KERNELS, dilations_for, heavy_taps, pooled, thresholds_of, z_normalized
-from softecm.spaces.texture import SeriesSample, Texture
+from softecm.spaces.texture import FREQUENCIES, SeriesSample, Texture, amplitudes, principal_axes
 
 
 def waves(rng, n=24, steps=50, channels=1, unequal=False):
@@ -126,7 +128,9 @@ def test_equal_very_short_and_very_long_series(rng):
 def test_one_view_of_several_and_distances(rng, tmp_path):
     X, y = waves(rng, n=16, steps=30)
     metric = Combined({"texture": "texture", "more": "sqeuclidean"})
-    model = SoftECM(2, metric=metric, random_state=0, n_init=2).fit({"texture": X, "more": rng.normal(size=(16, 2))})
+    model = SoftECM(2, metric=metric, random_state=0, n_init=2).fit(
+        {"texture": X, "more": rng.normal(size=(16, 2)) + 3 * y[:, None]}
+    )
     assert model.prototypes_["texture"].shape[1:] == (30, 1)
     model.save(tmp_path / "m")
     assert load_model(tmp_path / "m").partition_ == model.partition_
@@ -145,3 +149,30 @@ def test_what_needs_series_as_prototypes_is_refused(rng):
         ConvolutionFeatures(n_components=0)
     with pytest.raises(ValueError, match="of 1 channels, as X does; got 2"):
         SoftECM(2, metric="texture", init=np.zeros((2, 9, 2))).fit(X)
+
+
+def test_amplitudes_are_those_of_a_plain_transform_whatever_the_phase(rng):
+    x = rng.normal(size=(2, 12, 2))
+    x[1] = np.roll(x[0], 5, axis=0)
+    found = amplitudes(torch.from_numpy(x), torch.tensor([12, 12])).reshape(2, FREQUENCIES, 2)
+    t = np.arange(12)
+    for k in range(1, 7):
+        plain = np.abs(np.exp(-2j * np.pi * k * t / 12) @ x[0]) / np.sqrt(12)
+        np.testing.assert_allclose(found[0, k - 1], plain, atol=1e-12)
+    np.testing.assert_allclose(found[1], found[0], atol=1e-12)
+    assert not found[:, 6:].any()
+    shorter = amplitudes(torch.from_numpy(x[:1]), torch.tensor([7]))
+    np.testing.assert_allclose(shorter, amplitudes(torch.from_numpy(x[:1, :7]), torch.tensor([7])))
+
+
+def test_amplitudes_vary_as_much_as_convolutions_and_older_models_do_without(rng):
+    features = torch.from_numpy(rng.normal(size=(30, 104)) * np.geomspace(1e-3, 1e3, 104))
+    _, axes = principal_axes(features, 40, 29)
+    z = (features - features.mean(0))[:, :, None] * axes  # what each feature adds to each component
+    parts = [z[:, part].sum(1).square().sum() for part in (slice(40), slice(40, None))]
+    assert float(parts[0] / parts[1]) == pytest.approx(1.0, rel=0.3)
+    X, _ = waves(rng, n=12, steps=30)
+    space = ConvolutionFeatures().make_space().fit(list(X), dtype=torch.float64)
+    older = replace(space, center=space.center[:-FREQUENCIES], axes=space.axes[:-FREQUENCIES])
+    older.check_kind(space)
+    assert older.encode(list(X)).shape == space.encode(list(X)).shape

@@ -16,12 +16,13 @@ from softecm.spaces.texture import Texture
 
 @dataclass(frozen=True)
 class ConvolutionFeatures(SemiMetric):
-    r"""Texture of time series: which short patterns occur in them, anywhere and however often.
+    r"""Texture of time series: which short patterns and which frequencies occur in them, anywhere.
 
     Every series is convolved with short fixed kernels at several dilations (those of MiniRocket). Each convolution is
-    pooled over the steps that exist into the share of steps above each of four thresholds, and into its maximum. The
-    features are standardized and reduced to a few principal components, and the distance is the squared Euclidean distance
-    between components. Nothing is aligned: phase does not count, and a fit costs little more than one on a table.
+    pooled over the steps that exist into the share of steps above each of four thresholds, and into its maximum. These
+    features are standardized. The amplitudes of the first 32 frequencies are added, which together count as much. All are
+    reduced to a few principal components, and the distance is the squared Euclidean distance between components. Nothing is
+    aligned: phase does not count, and a fit costs little more than one on a table.
 
     Thresholds, units and components are learned from at most 512 different series of the fit, saved with the model, and used
     by ``predict``. Series may differ in length, have several channels, and have missing values, which are interpolated.

@@ -1,7 +1,8 @@
-"""Series by their texture: which short patterns occur in them, anywhere."""
+"""Series by their texture: which short patterns and which frequencies occur in them, anywhere."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from hashlib import blake2b
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
 MOST_SERIES, MOST_CELLS = 512, 1 << 22  # from which features are learned
 THRESHOLD_SERIES = 64  # of these, from which thresholds are learned
 SHOWN_CELLS = 1 << 18  # of the series that prototypes are shown as: 2 MB in a model
+FREQUENCIES = 32  # cycles per series, from 1, whose amplitudes are features
 FLAT = 1e-9  # deviation of a feature below which it says nothing
 Series = NDArray[np.float64]
 
@@ -53,7 +55,7 @@ def _first(rows: dict[int, Series]) -> dict[int, Series]:
 
 @dataclass(frozen=True, eq=False)
 class Texture(SeriesSpace):
-    """Series encoded as a few principal components of their convolution features; shown as series again.
+    """Series encoded as a few principal components of their convolution features and spectra; shown as series again.
 
     Prototypes are points among the components. Each is shown as the series of the fit that is nearest to it, of those that
     are kept for that.
@@ -88,8 +90,8 @@ class Texture(SeriesSpace):
         assert self.thresholds is not None
         assert self.center is not None
         kernels, each = self.thresholds.shape[2:]
-        features = self.thresholds.numel() // THRESHOLDS * (THRESHOLDS + 1)
-        if not (1 <= kernels <= KERNELS and each == THRESHOLDS and len(self.center) == features):
+        waves = len(self.center) - self._convolutions  # none in older models
+        if not (1 <= kernels <= KERNELS and each == THRESHOLDS and waves in (0, FREQUENCIES * self.n_channels)):
             raise Misfit("model_.space should have a unit for every feature")
 
     def check(self, estimator: BaseEstimator, X: object, *, reset: bool) -> list[Series]:
@@ -114,7 +116,7 @@ class Texture(SeriesSpace):
         known = replace(self, length=length, n_channels=channels, dilations=dilations)
         ready = replace(known, thresholds=thresholds_of(*known._batch(rows[:THRESHOLD_SERIES]), dilations))
         features = ready._features(rows)
-        center, axes = principal_axes(features, self.n_components)
+        center, axes = principal_axes(features, ready._convolutions, self.n_components)
         shown = rows[: max(1, SHOWN_CELLS // (length * channels))]
         drawn = torch.from_numpy(np.stack([resampled(filled(row), length) for row in shown]))
         places = (features[: len(shown)] - center) @ axes
@@ -130,10 +132,20 @@ class Texture(SeriesSpace):
     def _plain(self) -> TimeSeries:
         return TimeSeries(self.length, self.layout, self.n_channels, self.dtype)
 
-    def _features(self, X: Sequence[Series]) -> Tensor:
-        """Convolution features (n, w)."""
+    @property
+    def _convolutions(self) -> int:
+        """How many features come from convolutions."""
         assert self.thresholds is not None
-        return pooled(*self._batch(X), self.dilations, self.thresholds)
+        return self.thresholds.numel() // THRESHOLDS * (THRESHOLDS + 1)
+
+    def _features(self, X: Sequence[Series]) -> Tensor:
+        """Convolution features and amplitudes (n, w)."""
+        assert self.thresholds is not None
+        batch = self._batch(X)
+        features = pooled(*batch, self.dilations, self.thresholds)
+        if self.center is not None and len(self.center) == self._convolutions:
+            return features
+        return torch.cat([features, amplitudes(*batch)], 1)
 
     def encode(self, X: list[Series]) -> Tensor:
         """Components (n, q)."""
@@ -212,11 +224,28 @@ class Texture(SeriesSpace):
         return torch.randn((n, 4), generator=generator, dtype=torch.float64)
 
 
-def principal_axes(features: Tensor, most: int) -> tuple[Tensor, Tensor]:
-    """Mean (w,) and axes (w, q) of standardized features (m, w); features that don't vary have no part in them."""
+def amplitudes(values: Tensor, lengths: Tensor) -> Tensor:
+    """How strong each frequency is, whatever its phase: series (n, L, d) to (n, FREQUENCIES * d)."""
+    found = values.new_zeros(len(values), FREQUENCIES, values.shape[2])
+    for length in set(lengths.tolist()):
+        rows = lengths == length
+        waves = torch.fft.rfft(values[rows, :length], dim=1).abs()[:, 1 : FREQUENCIES + 1] / math.sqrt(length)
+        found[rows, : waves.shape[1]] = waves
+    return found.flatten(1)
+
+
+def principal_axes(features: Tensor, convolutions: int, most: int) -> tuple[Tensor, Tensor]:
+    """Mean (w,) and axes (w, q) of features (m, w); features that don't vary have no part in them.
+
+    Convolution features, the first ones, are standardized. Amplitudes keep their proportions within a channel; channels
+    vary alike, and all amplitudes together as much as all convolution features.
+    """
     center = features.mean(0)
     scale = features.std(0, correction=0)
     unit = torch.where(scale > FLAT, 1.0 / scale.clamp_min(FLAT), 0.0)
+    spreads = scale[convolutions:].reshape(FREQUENCIES, -1).norm(dim=0)  # of each channel
+    varied = (unit[:convolutions] > 0).sum().clamp_min(1) / (spreads > FLAT).sum().clamp_min(1)
+    unit[convolutions:] = torch.where(spreads > FLAT, varied.sqrt() / spreads.clamp_min(FLAT), 0.0).repeat(FREQUENCIES)
     z = (features - center) * unit
     values, vectors = torch.linalg.eigh(z @ z.T)  # (m, m): fewer than the features
     q = max(1, min(most, len(z) - 1, int((values > 1e-10 * values[-1].clamp_min(1e-300)).sum())))
