@@ -225,10 +225,10 @@ _seen: Counter[str] = Counter()
 
 def reached(point: str) -> None:
     """Die here if ``SOFTECM_KILL_AT`` asks for it."""
-    asked = os.environ.get("SOFTECM_KILL_AT")
-    if asked is None:
+    kill_at = os.environ.get("SOFTECM_KILL_AT")
+    if kill_at is None:
         return
-    name, _, count = asked.partition("#")
+    name, _, count = kill_at.partition("#")
     _seen[point] += 1
     if point == name and _seen[point] == int(count or 1):
         os._exit(KILLED)

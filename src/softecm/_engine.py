@@ -105,13 +105,13 @@ def in_threads(
     stop = np.zeros(1, dtype=np.bool_)
     with ThreadPoolExecutor(get_threads()) as pool:
         try:
-            found: list[Found] = []
+            results: list[Found] = []
             for one in pool.map(partial(run, stop=stop), starts):
-                found.append(one)
-                if ask is not None and ask(found):
+                results.append(one)
+                if ask is not None and ask(results):
                     stop[0] = True
                     break
-            return found
+            return results
         except BaseException:
             stop[0] = True
             raise

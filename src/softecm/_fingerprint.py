@@ -191,9 +191,9 @@ def code_of(metric: object) -> Fingerprint | None:
 
 def warn_unseen(metric: object, where: str) -> None:
     """Say where a metric can be told from others by its name alone."""
-    found = code_of(metric)
-    if found is not None and found.unseen:
+    code = code_of(metric)
+    if code is not None and code.unseen:
         warn(
             f"metric can't be told from another of the same name in {where}: there is no Python code of "
-            f"{', '.join(sorted(set(found.unseen)))} to look at. Give another file when it changes."
+            f"{', '.join(sorted(set(code.unseen)))} to look at. Give another file when it changes."
         )

@@ -103,8 +103,8 @@ def close_constraints(must_link: ArrayLike | None, cannot_link: ArrayLike | None
     members = _members(group)
     together = [_all_pairs(rows) for rows in members.values() if len(rows) > 1]
     between = {(int(a), int(b)) for a, b in np.sort(group[cannot], axis=1)}
-    apart = [np.stack(np.meshgrid(members[a], members[b], indexing="ij"), -1).reshape(-1, 2) for a, b in between]
-    return Constraints(_distinct(together), _distinct(apart))
+    new_cannot = [np.stack(np.meshgrid(members[a], members[b], indexing="ij"), -1).reshape(-1, 2) for a, b in between]
+    return Constraints(_distinct(together), _distinct(new_cannot))
 
 
 def spread_constraints(
@@ -141,22 +141,22 @@ def spread_constraints(
             f"dissimilarities must be a square matrix of finite numbers; got shape {d.shape}. Compute them with "
             "sklearn.metrics.pairwise_distances."
         )
-    given = check_constraints(must_link, cannot_link, len(d))
+    known = check_constraints(must_link, cannot_link, len(d))
     k = check_count("n_neighbors", n_neighbors, hint="1 is usual: as many new pairs per link.")
     if k >= len(d):
         raise ValueError(
             f"n_neighbors must be less than the number of objects; got {k} for {len(d)} objects. Ask for fewer."
         )
-    near = [_handed_on(pairs, d, k) for pairs in given]
-    must = _agreeing(given, near[0], len(d))
+    near = [_handed_on(pairs, d, k) for pairs in known]
+    must = _agreeing(known, near[0], len(d))
     group = groups_of(must, len(d))
-    apart = near[1][group[near[1][:, 0]] != group[near[1][:, 1]]]
-    return Constraints(must, _distinct([given.cannot_link, apart]))
+    different = near[1][group[near[1][:, 0]] != group[near[1][:, 1]]]
+    return Constraints(must, _distinct([known.cannot_link, different]))
 
 
 def _handed_on(pairs: Pairs, d: Floats, k: int) -> Pairs:
     """For each pair the k nearest pairs of its objects' neighbours; nearest first."""
-    found: list[Pairs] = []
+    handed: list[Pairs] = []
     costs: list[Floats] = []
     for a, b in pairs:
         ends = [np.r_[i, [j for j in np.argsort(d[i], kind="stable")[: k + 1] if j != i][:k]] for i in (a, b)]
@@ -166,23 +166,23 @@ def _handed_on(pairs: Pairs, d: Floats, k: int) -> Pairs:
         every, cost = np.sort(every[order], axis=1), cost[order]
         once = np.sort(np.unique(every, axis=0, return_index=True)[1])
         new = once[(every[once, 0] != every[once, 1]) & (every[once] != (a, b)).any(1)][:k]
-        found.append(every[new])
+        handed.append(every[new])
         costs.append(cost[new])
-    if not found:
+    if not handed:
         return np.empty((0, 2), dtype=np.int64)
-    return np.concatenate(found)[np.argsort(np.concatenate(costs), kind="stable")]
+    return np.concatenate(handed)[np.argsort(np.concatenate(costs), kind="stable")]
 
 
-def _agreeing(given: Constraints, near: Pairs, n: int) -> Pairs:
+def _agreeing(known: Constraints, near: Pairs, n: int) -> Pairs:
     """Given must-links and, one after the other, those of the others that leave all given cannot-links possible."""
-    group = groups_of(given.must_link, n)
-    taken = [given.must_link]
-    apart = group[given.cannot_link]  # kept up to date as groups join
+    group = groups_of(known.must_link, n)
+    taken = [known.must_link]
+    cannot = group[known.cannot_link]  # kept up to date as groups join
     for a, b in near:
         keep, gone = group[a], group[b]
-        if ((apart == (keep, gone)).all(1) | (apart == (gone, keep)).all(1)).any():
+        if ((cannot == (keep, gone)).all(1) | (cannot == (gone, keep)).all(1)).any():
             continue
-        group[group == gone], apart[apart == gone] = keep, keep
+        group[group == gone], cannot[cannot == gone] = keep, keep
         taken.append(np.array([[a, b]]))
     return _distinct(taken)
 
@@ -247,14 +247,14 @@ def learn_components(
     sharpness = check_number("beta", beta, above=0, hint="1 is usual.")
     rounds = check_count("max_iter", max_iter, hint="1000 is usual.")
     start = check_random_state(random_state).normal(scale=1e-3, size=(d, x.shape[1]))
-    found = minimize(
+    optimum = minimize(
         lambda flat: component_loss(flat.reshape(start.shape), x, links, sharpness),
         start.ravel(),
         jac=True,
         method="L-BFGS-B",
         options={"maxiter": rounds},
     )
-    components: Floats = found.x.reshape(start.shape)
+    components: Floats = optimum.x.reshape(start.shape)
     return components
 
 
@@ -264,11 +264,11 @@ def component_loss(components: Floats, x: Floats, links: Constraints, beta: floa
 
     ends = np.concatenate(links)
     sign = np.repeat([1.0, -1.0], [len(links.must_link), len(links.cannot_link)])
-    apart = x[ends[:, 0]] - x[ends[:, 1]]
-    mapped = apart @ components.T
+    difference = x[ends[:, 0]] - x[ends[:, 1]]
+    mapped = difference @ components.T
     excess = beta * sign * (np.square(mapped).sum(1) - 1.0)
     slope = 2.0 * (sign * expit(excess))[:, None] * mapped
-    return float(np.logaddexp(0.0, excess).sum() / beta), (slope.T @ apart).ravel()
+    return float(np.logaddexp(0.0, excess).sum() / beta), (slope.T @ difference).ravel()
 
 
 def sample_constraints(
@@ -296,10 +296,10 @@ def sample_constraints(
     """
     from sklearn.utils import check_random_state
 
-    given = np.asarray(labels)
-    if given.ndim != 1:
-        raise ValueError(f"labels must have one entry per object; got shape {given.shape}. Give a list of labels.")
-    known = np.flatnonzero(given >= 0) if given.dtype.kind in "iuf" else np.arange(len(given))
+    values = np.asarray(labels)
+    if values.ndim != 1:
+        raise ValueError(f"labels must have one entry per object; got shape {values.shape}. Give a list of labels.")
+    known = np.flatnonzero(values >= 0) if values.dtype.kind in "iuf" else np.arange(len(values))
     count = check_count("n_pairs", n_pairs, least=0, hint="Give the number of pairs to draw.")
     available = len(known) * (len(known) - 1) // 2
     if count > available:
@@ -316,7 +316,7 @@ def sample_constraints(
         a, b = sorted(rng.choice(len(known), 2, replace=False))
         chosen.add((int(known[a]), int(known[b])))
     pairs = np.array(sorted(chosen), dtype=np.int64).reshape(-1, 2)
-    agree = given[pairs[:, 0]] == given[pairs[:, 1]]
+    agree = values[pairs[:, 0]] == values[pairs[:, 1]]
     return Constraints(pairs[agree], pairs[~agree])
 
 
@@ -335,14 +335,14 @@ def partial_labels(y: object, n_clusters: int) -> Pairs | None:
     """
     if y is None:
         return None
-    given, unknown = _unknown(y)
+    values, unknown = _unknown(y)
     if not unknown.any():
         return None
-    if given.ndim != 1 or unknown.all():
-        why = f"has shape {given.shape}" if given.ndim != 1 else "has no known label"
+    if values.ndim != 1 or unknown.all():
+        why = f"has shape {values.shape}" if values.ndim != 1 else "has no known label"
         warn(f"y must hold one label per object, some of them known; it {why} and is ignored. Give a list of labels.")
         return None
-    known = given[~unknown]
+    known = values[~unknown]
     try:
         names, numbers = np.unique(known, return_inverse=True)
     except TypeError:  # numbers and words
@@ -352,7 +352,7 @@ def partial_labels(y: object, n_clusters: int) -> Pairs | None:
             f"y must name at most n_clusters={n_clusters} different groups; got {len(names)}: "
             f"{', '.join(map(str, names[:10]))}. Ask for as many clusters, or write -1 where a label is not known."
         )
-    labels = np.full(len(given), -1, dtype=np.int64)
+    labels = np.full(len(values), -1, dtype=np.int64)
     labels[~unknown] = numbers
     return labels
 
@@ -361,10 +361,10 @@ def _unknown(y: object) -> tuple[NDArray[np.generic], NDArray[np.bool_]]:
     """Labels as an array, and which are not known."""
     import pandas as pd
 
-    given = np.array(y, dtype=object) if isinstance(y, list | tuple) else np.asarray(y)
-    given = given[:, 0] if given.ndim == 2 and given.shape[1] == 1 else given
-    marked = given == -1 if given.dtype.kind in "biuf" else np.isin(given.astype(str), ["-1", "-1.0", "nan"])
-    return given, np.asarray(pd.isna(given)) | marked  # numpy writes NaN among words as "nan"
+    values = np.array(y, dtype=object) if isinstance(y, list | tuple) else np.asarray(y)
+    values = values[:, 0] if values.ndim == 2 and values.shape[1] == 1 else values
+    marked = values == -1 if values.dtype.kind in "biuf" else np.isin(values.astype(str), ["-1", "-1.0", "nan"])
+    return values, np.asarray(pd.isna(values)) | marked  # numpy writes NaN among words as "nan"
 
 
 def warn_of_labels(y: object, name: str) -> None:
@@ -401,9 +401,9 @@ def links_of_labels(labels: Pairs, must_link: ArrayLike | None, cannot_link: Arr
     """
     groups = groups_of_labels(labels)
     together = [np.stack([rows, np.roll(rows, -1)], 1) for rows in groups if len(rows) > 1]
-    apart = [np.stack([a, np.resize(b, len(a))], 1) for a in groups for b in groups if a is not b]
+    different = [np.stack([a, np.resize(b, len(a))], 1) for a in groups for b in groups if a is not b]
     must = [_pairs("must_link", must_link, len(labels)), *together]
-    cannot = [_pairs("cannot_link", cannot_link, len(labels)), *apart]
+    cannot = [_pairs("cannot_link", cannot_link, len(labels)), *different]
     return _distinct(must), _distinct(cannot)
 
 
@@ -420,10 +420,10 @@ def kept(labels: ArrayLike, must_link: ArrayLike | None = None, cannot_link: Arr
     >>> kept([0, 0, 1], must_link=[(0, 1), (0, 2)], cannot_link=[(1, 2)])
     0.6666666666666666
     """
-    given = np.asarray(labels)
-    must = _pairs("must_link", must_link, len(given))
-    cannot = _pairs("cannot_link", cannot_link, len(given))
-    good = (given[must[:, 0]] == given[must[:, 1]]).sum() + (given[cannot[:, 0]] != given[cannot[:, 1]]).sum()
+    values = np.asarray(labels)
+    must = _pairs("must_link", must_link, len(values))
+    cannot = _pairs("cannot_link", cannot_link, len(values))
+    good = (values[must[:, 0]] == values[must[:, 1]]).sum() + (values[cannot[:, 0]] != values[cannot[:, 1]]).sum()
     total = len(must) + len(cannot)
     return float(good / total) if total else 1.0
 

@@ -346,8 +346,8 @@ class Accelerated:
             (*state.memory.steps, state.free)[-self.memory - 1 :], (*state.memory.changes, moved)[-self.memory - 1 :]
         )
         if bool(worse.any()):
-            kept = along(~worse, moved)
-            memory = mapped(lambda past: torch.where(kept, past, 0.0), memory)
+            good = along(~worse, moved)
+            memory = mapped(lambda past: torch.where(good, past, 0.0), memory)
         return replace(new, memory=memory)
 
     @staticmethod

@@ -110,9 +110,9 @@ class AdaptiveProblem(PlainProblem):
         shaped = self.adapt(state, moved) if self.adaptive else state.matrices
         return self.at(moved, shaped, state)
 
-    def resumed(self, kept: Mapping[str, Tensor]) -> AdaptiveState:
+    def resumed(self, tensors: Mapping[str, Tensor]) -> AdaptiveState:
         """As a checkpoint kept it."""
-        return from_tensors(AdaptiveState, kept, "state")
+        return from_tensors(AdaptiveState, tensors, "state")
 
     def at(self, clusters: Tensor, matrices: Tensor, before: AdaptiveState | None) -> AdaptiveState:
         """Masses, objective and sums over all objects; linked objects start from their last masses."""

@@ -286,11 +286,11 @@ class EvidentialClusterer(EstimatorFacts, ClusterMixin, BaseEstimator):
                     "refits say nothing about other objects. Pass the result of calibrate(model, X), or leave it "
                     "out."
                 )
-            said = calibration.decisions(clear)
+            decisions = calibration.decisions(clear)
         else:
-            said = (self.partition_ if X is None else self.predict_partition(X)).decisions(clear)
+            decisions = (self.partition_ if X is None else self.predict_partition(X)).decisions(clear)
         ids = getattr(self, "_ids", None) if X is None else ids_of(X, getattr(self, "left_out_", None))
-        return replace(said, ids=ids) if isinstance(said, Decisions) and ids is not None else said
+        return replace(decisions, ids=ids) if isinstance(decisions, Decisions) and ids is not None else decisions
 
     def rename(self, names: Names) -> Self:
         """Give the clusters names, which tables, figures, reports, predictions and files then show.

@@ -255,16 +255,16 @@ class BPEC(Iteration, FocalParameters, Masses, PrototypeClusterer):
         adaptive = self.metric == "adaptive"
         alpha, beta, delta = float(self.alpha), float(self.beta), self.delta_
         cost = mass_cost(focal, alpha, beta, delta, like=x)
-        found = bpec(x, centers, focal, cost, adaptive=adaptive, max_iter=int(self.max_iter), tol=float(self.tol))
-        metric = adaptive_metric(found.found["matrices"][0], focal) if adaptive else SquaredEuclidean()
+        solution = bpec(x, centers, focal, cost, adaptive=adaptive, max_iter=int(self.max_iter), tol=float(self.tol))
+        metric = adaptive_metric(solution.found["matrices"][0], focal) if adaptive else SquaredEuclidean()
         self.model_ = PrototypeModel(metric, space, focal, prototypes, alpha, beta, delta, tie=0.0)
         self._store(self.model_.partition(x))
         among = (centers[:, None] - centers).square().sum(-1).numpy()
-        apart = separation([among], float(from_mean.mean()))
-        self.separation_, self.collapsed_ = float(apart[0]), bool(apart[0] < MERGED)
-        self.objective_, self.history_ = float(found.objective[0]), found.history[0]
-        self.n_iter_, self.converged_ = int(found.n_iter[0]), bool(found.converged[0])
-        self._runs = runs_table(found, 0, apart)
+        separations = separation([among], float(from_mean.mean()))
+        self.separation_, self.collapsed_ = float(separations[0]), bool(separations[0] < MERGED)
+        self.objective_, self.history_ = float(solution.objective[0]), solution.history[0]
+        self.n_iter_, self.converged_ = int(solution.n_iter[0]), bool(solution.converged[0])
+        self._runs = runs_table(solution, 0, separations)
 
     def _outlier_distance(self, from_mean: Floats) -> float | None:
         if self.delta != "auto":

@@ -83,9 +83,9 @@ class ModeProblem(PlainProblem):
         distances = distances.reshape(len(self.x), *prototypes.shape[:2]).transpose(0, 1)
         return ModeState(modes, prototypes, *self.cost.step(distances, None if before is None else before.masses))
 
-    def resumed(self, kept: Mapping[str, Tensor]) -> ModeState:
+    def resumed(self, tensors: Mapping[str, Tensor]) -> ModeState:
         """Everything follows from the modes."""
-        return self._at(kept["state.modes"], None)
+        return self._at(tensors["state.modes"], None)
 
 
 def _modes(x: EncodedTable, scores: Tensor, now: Tensor) -> Tensor:

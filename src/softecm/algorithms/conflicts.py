@@ -53,8 +53,8 @@ OUTSIDE = ("max_iter", "n_jobs", "callback", "verbose")  # what may differ where
 
 def conflict_of(focal: FocalSets) -> Floats:
     """1 where two sets, the empty one first, share no cluster: ``m_i' C m_j`` is the conflict of two objects."""
-    found: Floats = (~focal.intersects).astype(np.float64)
-    return found
+    conflict: Floats = (~focal.intersects).astype(np.float64)
+    return conflict
 
 
 def link_cost_of(focal: FocalSets) -> Floats:
@@ -64,8 +64,8 @@ def link_cost_of(focal: FocalSets) -> Floats:
     """
     single, empty = np.r_[False, focal.cardinalities == 1], np.zeros_like(focal.intersects)
     empty[0], empty[:, 0] = True, True
-    found: Floats = conflict_of(focal) + 1.0 - empty - np.diag(single)
-    return found
+    cost: Floats = conflict_of(focal) + 1.0 - empty - np.diag(single)
+    return cost
 
 
 def degree_of_conflict(dissimilarities: Floats, d0: float) -> Floats:
@@ -238,9 +238,9 @@ class ConflictProblem(PlainProblem):
         others, starts = self.pairs.others, self.pairs.starts
         return sweep_some(self.chosen, others, starts, self.conflict, masses, stop, self.pull, self.ridge)
 
-    def resumed(self, kept: Mapping[str, Tensor]) -> ConflictState:
+    def resumed(self, tensors: Mapping[str, Tensor]) -> ConflictState:
         """As a checkpoint kept it."""
-        return from_tensors(ConflictState, kept, "state")
+        return from_tensors(ConflictState, tensors, "state")
 
     def select(self, runs: Tensor) -> ConflictProblem:
         """The same: all runs solve one problem."""
@@ -264,10 +264,10 @@ def solved(
     checkpointer: Checkpointer | None = None,
 ) -> list[ConflictRun]:
     """Sweeps from starting masses (runs, n, f + 1) until the stress stands still."""
-    found = iterate(problem, torch.tensor(starts), max_iter, callback=callback, checkpointer=checkpointer)
-    masses = found.found["masses"].numpy()
+    solution = iterate(problem, torch.tensor(starts), max_iter, callback=callback, checkpointer=checkpointer)
+    masses = solution.found["masses"].numpy()
     masses = masses / masses.sum(-1, keepdims=True)
-    return [ConflictRun(*run) for run in zip(masses, found.history, found.converged.tolist(), strict=True)]
+    return [ConflictRun(*run) for run in zip(masses, solution.history, solution.converged.tolist(), strict=True)]
 
 
 class Shepard(NamedTuple):
@@ -345,8 +345,8 @@ class ConflictClusterer(Restarts, FocalParameters, Clusters, EvidentialClusterer
                 f"random_state must be a number to resume a fit with n_neighbors; got {seed!r}. Use "
                 "random_state=0, for example, so that the same pairs are compared."
             )
-        asked = {k: v for k, v in self.get_params(deep=False).items() if k not in OUTSIDE}
-        who = {"estimator": type(self).__name__} | {name: repr(value) for name, value in asked.items()}
+        parameters = {k: v for k, v in self.get_params(deep=False).items() if k not in OUTSIDE}
+        who = {"estimator": type(self).__name__} | {name: repr(value) for name, value in parameters.items()}
         who |= {
             "n_clusters": str(focal.n_clusters),
             "focal_sets": str(focal.sets),
@@ -365,8 +365,8 @@ class ConflictClusterer(Restarts, FocalParameters, Clusters, EvidentialClusterer
     def _reference(self, d: Floats) -> float:
         if self.d0 != "auto":
             return float(self.d0)
-        found = float(np.quantile(d[~np.eye(len(d), dtype=bool)], 0.9)) if len(d) > 1 else 0.0
-        return found if found > 0 else float(d.max()) or 1.0
+        reference = float(np.quantile(d[~np.eye(len(d), dtype=bool)], 0.9)) if len(d) > 1 else 0.0
+        return reference if reference > 0 else float(d.max()) or 1.0
 
     def _pairs(self, n: int, rng: np.random.RandomState) -> ConflictPairs | None:
         k = self.n_neighbors

@@ -101,5 +101,5 @@ def fitted_matrices(estimator: PrototypeFamily) -> NDArray[np.float64]:
     c, p = estimator.focal_sets_.n_clusters, estimator.n_features_in_
     if matrices is None:
         return np.broadcast_to(np.eye(p), (c, p, p)).copy()
-    found: NDArray[np.float64] = matrices[:c].double().numpy().copy()
-    return found
+    own: NDArray[np.float64] = matrices[:c].double().numpy().copy()
+    return own

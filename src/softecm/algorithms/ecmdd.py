@@ -138,8 +138,8 @@ class MedoidProblem(PlainProblem):
         parts = [rows[i : i + size] @ self.dissimilarities for i in range(0, len(rows), size)]
         prices = torch.cat(parts).reshape(-1, c, n).numpy()
         before = state.clusters.numpy()
-        found = [best_objects(price, self.ranking, z) for price, z in zip(prices, before, strict=True)]
-        moved = torch.from_numpy(np.stack(found))
+        best = [best_objects(price, self.ranking, z) for price, z in zip(prices, before, strict=True)]
+        moved = torch.from_numpy(np.stack(best))
         back = (state.seen == moved[:, None]).all(2).any(1)
         seen = torch.cat([state.seen, moved[:, None]], 1)
         return self._at(moved, seen, torch.where(back, 0.0, torch.inf))
@@ -149,13 +149,15 @@ class MedoidProblem(PlainProblem):
         others = torch.from_numpy(set_medoids(self.ranking, self.focal, clusters.numpy(), self.eta))
         medoids = torch.cat([clusters, others], 1)
         to_sets = mixed_with_clusters(d[:, medoids].transpose(0, 1), self.focal, self.gamma)  # (runs, n, f)
-        found = self.cost.step(to_sets)
+        masses_step = self.cost.step(to_sets)
         still = torch.as_tensor(change, dtype=d.dtype).expand(len(clusters))
-        return MedoidState(clusters, medoids.to(d.dtype), found.masses, found.weights, found.objective, still, seen)
+        return MedoidState(
+            clusters, medoids.to(d.dtype), masses_step.masses, masses_step.weights, masses_step.objective, still, seen
+        )
 
-    def resumed(self, kept: Mapping[str, Tensor]) -> MedoidState:
+    def resumed(self, tensors: Mapping[str, Tensor]) -> MedoidState:
         """As a checkpoint kept it."""
-        return from_tensors(MedoidState, kept, "state")
+        return from_tensors(MedoidState, tensors, "state")
 
 
 def best_objects(prices: NDArray[np.floating], ranking: Ranking, medoids: Indices) -> Indices:

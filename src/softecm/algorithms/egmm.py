@@ -342,15 +342,15 @@ class EGMM(Restarts, FocalParameters, EvidentialClusterer):
         p = sample.x.shape[1]
         if isinstance(self.init, str):
             draw, x = Draw("k-means++", int(self.n_init)), torch.from_numpy(sample.raw)
-            found = seed(draw, SquaredEuclidean(), RealVectors(n_features=p), x, sample.counts, c, rng).numpy()
+            drawn = seed(draw, SquaredEuclidean(), RealVectors(n_features=p), x, sample.counts, c, rng).numpy()
         else:
-            found = np.asarray(self.init, dtype=np.float64)[None]
-            if found.shape != (1, c, p):
+            drawn = np.asarray(self.init, dtype=np.float64)[None]
+            if drawn.shape != (1, c, p):
                 raise ValueError(
-                    f"init must have shape (n_clusters, {p}), one row per cluster; got shape {found.shape[1:]}. Give "
+                    f"init must have shape (n_clusters, {p}), one row per cluster; got shape {drawn.shape[1:]}. Give "
                     "as many columns as X has."
                 )
-        centers: Floats = found - np.average(sample.raw, axis=0, weights=sample.counts)
+        centers: Floats = drawn - np.average(sample.raw, axis=0, weights=sample.counts)
         return centers
 
     def _likelihood(self, sample: Sample, focal: FocalSets, mixture: Mixture) -> float:
@@ -369,8 +369,8 @@ class EGMM(Restarts, FocalParameters, EvidentialClusterer):
     def prototypes_(self) -> Floats:
         """Means of all components (f, p), in the order of ``focal_sets_``."""
         check_is_fitted(self)
-        found: Floats = self.focal_sets_.shares @ self.cluster_centers_
-        return found
+        prototypes: Floats = self.focal_sets_.shares @ self.cluster_centers_
+        return prototypes
 
     def _posteriors(self, X: ArrayLike) -> tuple[Floats, Floats]:
         check_is_fitted(self)

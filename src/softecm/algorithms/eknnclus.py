@@ -45,10 +45,10 @@ def nearest_others(x: Floats, k: int) -> tuple[Floats, Ints]:
     search = NearestNeighbors(n_neighbors=k + 1).fit(x)
     near, neighbours = np.empty((len(x), k)), np.empty((len(x), k), dtype=np.int64)
     for rows in pieces(len(x), x.size):
-        distances, found = search.kneighbors(x[rows])
-        other = found != rows[:, None]
+        distances, indices = search.kneighbors(x[rows])
+        other = indices != rows[:, None]
         other[other.all(1), -1] = False  # behind more copies than were asked for: the last is left out in its place
-        near[rows], neighbours[rows] = distances[other].reshape(-1, k), found[other].reshape(-1, k)
+        near[rows], neighbours[rows] = distances[other].reshape(-1, k), indices[other].reshape(-1, k)
     return near, neighbours
 
 
@@ -195,8 +195,8 @@ def _highest_cuts(around: csr_array, labels: Ints, density: Floats) -> list[tupl
     at = np.clip(AT_CUT * np.minimum(sizes[a], sizes[b]), 1, MOST_AT_CUT).astype(np.int64) - 1
     there = at < np.diff(np.r_[first, len(pair)])
     a, b, reached = a[there], b[there], height[(first + at)[there]]
-    found = reached / np.minimum(peaks[a], peaks[b])
-    return [(float(found[i]), int(a[i]), int(b[i])) for i in np.argsort(-found, kind="stable")]
+    ratio = reached / np.minimum(peaks[a], peaks[b])
+    return [(float(ratio[i]), int(a[i]), int(b[i])) for i in np.argsort(-ratio, kind="stable")]
 
 
 def _peaks(labels: Ints, density: Floats, c: int) -> Floats:
@@ -204,8 +204,8 @@ def _peaks(labels: Ints, density: Floats, c: int) -> Floats:
     order = np.lexsort((density, labels))
     ends = np.cumsum(np.bincount(labels, minlength=c))
     sizes = np.diff(np.r_[0, ends])
-    found: Floats = density[order[ends - sizes + np.floor(PEAK * (sizes - 1)).astype(np.int64)]]
-    return found
+    peaks: Floats = density[order[ends - sizes + np.floor(PEAK * (sizes - 1)).astype(np.int64)]]
+    return peaks
 
 
 @parameters
@@ -364,12 +364,14 @@ class EKNNClus(Restarts, EvidentialClusterer):
     def _run(self, votes: Votes, start: Ints, seed: int, stop: NDArray[np.bool_]) -> Propagation:
         """Labels that have settled; pieces joined, if asked for, and settled again."""
         rng = np.random.RandomState(seed)
-        found = propagate(votes, start, _orders(len(start), rng, stop), int(self.max_iter))
+        outcome = propagate(votes, start, _orders(len(start), rng, stop), int(self.max_iter))
         if self.valley is None:
-            return found
-        labels = joined(votes, found.labels, float(self.valley))
+            return outcome
+        labels = joined(votes, outcome.labels, float(self.valley))
         again = propagate(votes, labels, _orders(len(start), rng, stop), int(self.max_iter))
-        return Propagation(again.labels, np.r_[found.history, again.history[1:]], found.converged and again.converged)
+        return Propagation(
+            again.labels, np.r_[outcome.history, again.history[1:]], outcome.converged and again.converged
+        )
 
     def _checked(self, X: ArrayLike, *, reset: bool) -> Floats:
         if self.metric == "precomputed":
@@ -428,8 +430,8 @@ class EKNNClus(Restarts, EvidentialClusterer):
             near = _distances(x, self._objects, neighbours)
             equal = near == 0.0
         itself = np.where(equal.any(1), equal.argmax(1), k - 1)
-        kept = np.arange(k) != itself[:, None]
-        near, neighbours = near[kept].reshape(len(x), -1), neighbours[kept].reshape(len(x), -1)
+        others = np.arange(k) != itself[:, None]
+        near, neighbours = near[others].reshape(len(x), -1), neighbours[others].reshape(len(x), -1)
         strength = strength_of(near, self.gamma_, float(self.power), self._least)
         masses = masses_of_votes(strength, self._voted[neighbours], self.n_clusters_)
         return CredalPartition(masses, self.focal_sets_)
@@ -452,7 +454,7 @@ def _orders(n: int, rng: np.random.RandomState, stop: NDArray[np.bool_]) -> Iter
 
 def _distances(a: Floats, b: Floats, neighbours: Ints) -> Floats:
     """Distances (m, k) from rows of ``a`` to their neighbours in ``b``, without the rounding of a search by products."""
-    found = np.empty(neighbours.shape)
+    distances = np.empty(neighbours.shape)
     for rows in pieces(len(a), 20 * neighbours.shape[1] * a.shape[1]):
-        found[rows] = np.sqrt(np.square(a[rows][:, None] - b[neighbours[rows]]).sum(-1))
-    return found
+        distances[rows] = np.sqrt(np.square(a[rows][:, None] - b[neighbours[rows]]).sum(-1))
+    return distances

@@ -236,8 +236,8 @@ class MECMdd(Restarts, FocalParameters, Masses, Clusters, EvidentialClusterer):
         warn_of_labels(y, type(self).__name__)
         callback, c = self._open(X), int(self.n_clusters)
         focal = sets_asked_for(c, self.max_cardinality, self.focal_sets)
-        names, given = named_views(X)
-        views = checked_views(self, names, given, reset=True)
+        names, raw = named_views(X)
+        views = checked_views(self, names, raw, reset=True)
         check_enough(c, views.shape[1])
         counts = None if sample_weight is None else check_weights(sample_weight, views[0])
         problem = self._problem(views, focal, counts)
@@ -275,8 +275,8 @@ class MECMdd(Restarts, FocalParameters, Masses, Clusters, EvidentialClusterer):
             return np.full(len(views), np.inf)
         if self.delta != "auto":
             return np.full(len(views), float(self.delta) ** 2)
-        found = [far_apart(view, counts) for view in views]
-        return np.array([q if q > 0 else float(view.max()) or 1.0 for q, view in zip(found, views, strict=True)])
+        widths = [far_apart(view, counts) for view in views]
+        return np.array([q if q > 0 else float(view.max()) or 1.0 for q, view in zip(widths, views, strict=True)])
 
     def _starts(self, views: Floats, c: int, counts: Floats | None) -> Indices:
         """Objects to start from (runs, c)."""
@@ -310,8 +310,8 @@ class MECMdd(Restarts, FocalParameters, Masses, Clusters, EvidentialClusterer):
     def as_shown(self, X: object) -> Any:
         """The matrices as a report draws them: their sum, each over its largest dissimilarity."""
         check_is_fitted(self)
-        names, given = named_views(X)
-        return alike(checked_views(self, names, list(map(np.asarray, given)), reset=False))
+        names, views = named_views(X)
+        return alike(checked_views(self, names, list(map(np.asarray, views)), reset=False))
 
     def predict_partition(self, X: Any) -> CredalPartition:
         """The credal partition of other objects: medoids and weights stay, each object gets its masses.
@@ -326,15 +326,15 @@ class MECMdd(Restarts, FocalParameters, Masses, Clusters, EvidentialClusterer):
         partition : CredalPartition
         """
         check_is_fitted(self)
-        names, given = named_views(X)
+        names, raw = named_views(X)
         if by_name(X) and set(names) == set(self.view_names_):
-            names, given = self.view_names_, [X[name] for name in self.view_names_]
-        if len(given) != len(self.view_names_) or (by_name(X) and names != self.view_names_):
+            names, raw = self.view_names_, [X[name] for name in self.view_names_]
+        if len(raw) != len(self.view_names_) or (by_name(X) and names != self.view_names_):
             raise ValueError(
                 f"X must have the views of the fit, {', '.join(self.view_names_)}; got {', '.join(names)}. Give the "
                 "dissimilarities of the new objects to the training objects in each of them."
             )
-        views = checked_views(self, names, given, reset=False)
+        views = checked_views(self, names, raw, reset=False)
         alpha, beta, gamma = map(float, self._prices)
         focal, shares = self.focal_sets_, torch.from_numpy(self._shares)
         each = mixed_with_clusters(torch.from_numpy(views[:, :, self.medoids_]), focal, gamma)
@@ -367,23 +367,23 @@ def named_views(X: Any) -> tuple[tuple[str, ...], list[Any]]:
     listed = isinstance(X, list | tuple) and len(X) > 0
     first = X[0] if listed else X
     several = len(getattr(first, "shape", None) or np.asarray(first).shape) == (2 if listed else 3)
-    given = list(X) if several else [X]
-    if not given:
+    views = list(X) if several else [X]
+    if not views:
         raise ValueError("X must have at least one view; got none. Give an array of shape (views, n, n).")
-    return tuple(f"view {j + 1}" for j in range(len(given))), given
+    return tuple(f"view {j + 1}" for j in range(len(views))), views
 
 
-def checked_views(estimator: MECMdd, names: tuple[str, ...], given: list[object], *, reset: bool) -> Floats:
+def checked_views(estimator: MECMdd, names: tuple[str, ...], raw: list[object], *, reset: bool) -> Floats:
     """The views' dissimilarities (views, n, n), or (views, n_new, n) where ``reset`` is false."""
-    refuse_other_order(dict(zip(names, given, strict=True)))
+    refuse_other_order(dict(zip(names, raw, strict=True)))
     views: list[Floats] = []
-    for name, matrix in zip(names, given, strict=True):
+    for name, matrix in zip(names, raw, strict=True):
         try:
             view = np.asarray(Dissimilarities().check(estimator, matrix, reset=reset), dtype=np.float64)
-            if reset and len(given) > 1:
+            if reset and len(raw) > 1:
                 refuse_constant(view)
         except ValueError as error:
-            raise error if len(given) == 1 else ValueError(f"{name}: {error}") from None
+            raise error if len(raw) == 1 else ValueError(f"{name}: {error}") from None
         if views and view.shape != views[0].shape:
             raise ValueError(
                 f"X must have the same objects in all views; got {views[0].shape} in {names[0]} and {view.shape} in {name}. "

@@ -74,14 +74,14 @@ class Network:
         z = x
         for weights in self.layers[:-1]:
             z = torch.relu(torch.addmm(weights[:, 0], z, weights[:, 1:].T))
-        found = torch.softmax(torch.addmm(self.layers[-1][:, 0], z, self.layers[-1][:, 1:].T), 1)
+        masses = torch.softmax(torch.addmm(self.layers[-1][:, 0], z, self.layers[-1][:, 1:].T), 1)
         if novelty is None:
-            return found
+            return masses
         eta = torch.nn.functional.softplus(self.beta[0] + self.beta[1] * novelty)
         taken = (eta / (1.0 + eta))[:, None]
-        empty = torch.zeros_like(found)
+        empty = torch.zeros_like(masses)
         empty[:, 0] = 1.0
-        return taken * empty + (1.0 - taken) * found
+        return taken * empty + (1.0 - taken) * masses
 
 
 class Compared(NamedTuple):
@@ -103,16 +103,16 @@ class ConflictMisfit(torch.autograd.Function):
     def forward(ctx: Any, inside: Tensor, conflict: Tensor, pairs: Compared) -> Tensor:  # type: ignore[override]
         """For masses (groups, size, f + 1)."""
         crossed = inside @ conflict
-        apart = torch.baddbmm(pairs.phi, crossed, inside.transpose(1, 2), beta=-1.0).mul_(pairs.counted)
-        ctx.save_for_backward(apart, crossed)
-        flat = apart.flatten()
+        residuals = torch.baddbmm(pairs.phi, crossed, inside.transpose(1, 2), beta=-1.0).mul_(pairs.counted)
+        ctx.save_for_backward(residuals, crossed)
+        flat = residuals.flatten()
         return torch.dot(flat, flat)
 
     @staticmethod
     def backward(ctx: Any, slope: Tensor) -> tuple[Tensor, None, None]:  # type: ignore[override]
         """In the masses alone."""
-        apart, crossed = ctx.saved_tensors
-        both = torch.baddbmm(torch.bmm(apart, crossed), apart.transpose(1, 2), crossed)
+        residuals, crossed = ctx.saved_tensors
+        both = torch.baddbmm(torch.bmm(residuals, crossed), residuals.transpose(1, 2), crossed)
         return both.mul_(2.0 * slope), None, None
 
 
@@ -171,8 +171,8 @@ class Loss:
         assert self.cannot is not None
         q = masses @ self.linked
         together = (q[self.must[:, 0]] * masses[self.must[:, 1]]).sum()
-        apart = 2.0 * len(self.cannot) - (q[self.cannot[:, 0]] * masses[self.cannot[:, 1]]).sum()
-        return (together + apart) / (2.0 * max(1, len(self.must) + len(self.cannot)))
+        broken = 2.0 * len(self.cannot) - (q[self.cannot[:, 0]] * masses[self.cannot[:, 1]]).sum()
+        return (together + broken) / (2.0 * max(1, len(self.must) + len(self.cannot)))
 
 
 class Trained(NamedTuple):
@@ -279,18 +279,18 @@ class Detector(NamedTuple):
 
         rows = x if len(x) <= SVM_OBJECTS else x[rng.choice(len(x), SVM_OBJECTS, replace=False)]
         gamma = 1.0 / (x.shape[1] * (float(rows.var()) or 1.0))
-        found = OneClassSVM(nu=OUTSIDE, gamma=gamma).fit(rows)
-        plain = cls(found.support_vectors_, found.dual_coef_[0], float(found.offset_[0]), gamma, 1.0)
+        svm = OneClassSVM(nu=OUTSIDE, gamma=gamma).fit(rows)
+        plain = cls(svm.support_vectors_, svm.dual_coef_[0], float(svm.offset_[0]), gamma, 1.0)
         return plain._replace(scale=float(plain.scores(rows).std()) or 1.0)
 
     def scores(self, x: Floats) -> Floats:
         """Of objects (n, p), in units of their spread in the fit."""
-        found = np.empty(len(x))
+        scores = np.empty(len(x))
         for start in range(0, len(x), ROWS // 16):
             rows = slice(start, start + ROWS // 16)
             d = np.square(x[rows]).sum(1)[:, None] - 2.0 * x[rows] @ self.support.T + np.square(self.support).sum(1)
-            found[rows] = np.exp(-self.gamma * np.maximum(d, 0.0)) @ self.dual - self.offset
-        return found / self.scale
+            scores[rows] = np.exp(-self.gamma * np.maximum(d, 0.0)) @ self.dual - self.offset
+        return scores / self.scale
 
 
 def check_hidden(name: str, value: object, usual: object) -> object:
@@ -495,9 +495,9 @@ class NNEVCLUS(Restarts, FocalParameters, Clusters, EvidentialClusterer):
         spread = x.std(0)
         return x, x.mean(0), np.where(spread > 0, spread, 1.0)
 
-    def _distances(self, x: Floats, given: ArrayLike | None) -> Callable[[Tensor], Tensor]:
-        if given is not None:
-            d = np.asarray(given, dtype=np.float64)
+    def _distances(self, x: Floats, dissimilarities: ArrayLike | None) -> Callable[[Tensor], Tensor]:
+        if dissimilarities is not None:
+            d = np.asarray(dissimilarities, dtype=np.float64)
             if d.shape != (len(x), len(x)) or not np.isfinite(d).all() or d.min() < 0:
                 raise ValueError(
                     f"dissimilarities must be {len(x)} x {len(x)} finite numbers of at least 0, one row per object of "

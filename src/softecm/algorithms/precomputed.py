@@ -128,16 +128,16 @@ class DiscreteProblem(PlainProblem):
 
     def _shared(self, medoids: Indices, distances: Tensor, before: DiscreteState | None) -> DiscreteState:
         """The same for known distances (runs, n, f)."""
-        found = self.cost.step(distances, None if before is None else before.masses)
+        masses_step = self.cost.step(distances, None if before is None else before.masses)
         constraint = torch.from_numpy(self.relaxation.constraint(medoids))
-        numbers = torch.as_tensor(self.order[medoids], dtype=found.masses.dtype)
-        objective, change = found.objective.double() + constraint, found.change.double()
+        numbers = torch.as_tensor(self.order[medoids], dtype=masses_step.masses.dtype)
+        objective, change = masses_step.objective.double() + constraint, masses_step.change.double()
         places = torch.from_numpy(medoids)
-        return DiscreteState(places, numbers, found.masses, found.weights, objective, constraint, change)
+        return DiscreteState(places, numbers, masses_step.masses, masses_step.weights, objective, constraint, change)
 
-    def resumed(self, kept: Mapping[str, Tensor]) -> DiscreteState:
+    def resumed(self, tensors: Mapping[str, Tensor]) -> DiscreteState:
         """Everything follows from the medoids."""
-        return self.at(kept["state.medoids"].numpy(), None)
+        return self.at(tensors["state.medoids"].numpy(), None)
 
     def step(self, state: DiscreteState) -> DiscreteState:
         """New medoids for the state's masses (eq. 8), then their masses."""

@@ -96,9 +96,9 @@ class CentersProblem(PlainProblem):
         """The sets' prototypes (runs, f, p) with the further coordinates of ``x``."""
         return middle
 
-    def pulled(self, middle: Tensor, found: Evaluation) -> tuple[Evaluation, Tensor]:
+    def pulled(self, middle: Tensor, evaluation: Evaluation) -> tuple[Evaluation, Tensor]:
         """The sums with what pulls at the sets' prototypes, and its price (runs,)."""
-        return found, torch.zeros_like(found.cost)
+        return evaluation, torch.zeros_like(evaluation.cost)
 
     def tie(self, weight: Tensor) -> Tensor | None:
         """What differences between the clusters' centres cost (runs, c, c), for the sets' sums of weights (runs, f)."""
@@ -121,14 +121,14 @@ class CentersProblem(PlainProblem):
         middle = self.mean @ free
         places = self.lifted(free, middle)
         previous = None if before is None else Previous(before.prototypes, before.evaluation.masses)
-        found = evaluate(self.metric, self.x, places, self.cost, previous=previous, tol=self.tol)
-        assert found.moment is not None
-        found, price = self.pulled(middle, replace(found, moment=found.moment[..., : free.shape[-1]]))
-        return State(free, places, found, found.cost + price, torch.zeros_like(free), None, None)
+        evaluation = evaluate(self.metric, self.x, places, self.cost, previous=previous, tol=self.tol)
+        assert evaluation.moment is not None
+        evaluation, price = self.pulled(middle, replace(evaluation, moment=evaluation.moment[..., : free.shape[-1]]))
+        return State(free, places, evaluation, evaluation.cost + price, torch.zeros_like(free), None, None)
 
-    def resumed(self, kept: Mapping[str, Tensor]) -> State:
+    def resumed(self, tensors: Mapping[str, Tensor]) -> State:
         """As a checkpoint kept it."""
-        return from_tensors(State, kept, "state")
+        return from_tensors(State, tensors, "state")
 
 
 class SetPrices(NamedTuple):
@@ -167,8 +167,8 @@ class SpreadProblem(CentersProblem):
 def spreads(centers: Tensor, mean: Tensor) -> tuple[Tensor, Tensor]:
     """Means of the clusters of each set (..., f, p) and squared deviations from them, coordinate by coordinate."""
     middle = mean @ centers
-    apart = (centers[..., None, :, :] - middle[..., :, None, :]).square()  # (..., f, c, p)
-    return middle, ((mean > 0)[:, :, None] * apart).sum(-2)
+    squares = (centers[..., None, :, :] - middle[..., :, None, :]).square()  # (..., f, c, p)
+    return middle, ((mean > 0)[:, :, None] * squares).sum(-2)
 
 
 @dataclass(frozen=True)

@@ -83,9 +83,9 @@ class RelationalProblem(PlainProblem):
         centers = _centers(raised, self.mean, state.centers)
         to_means, constants = _compare(self.squared, centers, self.mean)
         distances = self._floored(to_means - constants[:, None])
-        found = cost.step(distances, state.masses)
+        masses_step = cost.step(distances, state.masses)
         prototypes = torch.cat([self.mean @ centers, constants[..., None]], 2)
-        return RelationalState(found.masses, centers, prototypes, found.objective, found.change)
+        return RelationalState(masses_step.masses, centers, prototypes, masses_step.objective, masses_step.change)
 
     def _counted(self, values: Tensor) -> Tensor:
         """Values (runs, n, f) times how much each object counts."""
@@ -104,9 +104,9 @@ class RelationalProblem(PlainProblem):
         paid = torch.where(masses > 0, priced * masses ** cost.beta[:, None, None], 0.0)
         return self._counted(paid).sum((1, 2))
 
-    def resumed(self, kept: Mapping[str, Tensor]) -> RelationalState:
+    def resumed(self, tensors: Mapping[str, Tensor]) -> RelationalState:
         """As a checkpoint kept it."""
-        return from_tensors(RelationalState, kept, "state")
+        return from_tensors(RelationalState, tensors, "state")
 
 
 def _centers(raised: Tensor, mean: Tensor, old: Tensor) -> Tensor:
@@ -191,10 +191,10 @@ class RelationalECM(Algorithm[Tensor]):
 
     def given(self, objects: Objects[Tensor], chosen: Settings) -> Tensor:
         """Masses given, or those of clusters that sit on given objects."""
-        n, f, given = len(objects), len(chosen.focal), chosen.init.given
-        masses = getattr(given, "masses", given)
+        n, f, init = len(objects), len(chosen.focal), chosen.init.given
+        masses = getattr(init, "masses", init)
         if np.ndim(masses) != 2:
-            numbers = check_indices("init", given, n, chosen.n_clusters)
+            numbers = check_indices("init", init, n, chosen.n_clusters)
             return self._masses_of(objects, chosen, torch.as_tensor(numbers)[None])
         masses = np.asarray(masses, dtype=np.float64)
         if masses.shape != (n, f + 1):
@@ -325,13 +325,13 @@ class RECM(PrototypeFamily):
     )
 
     def _settings(self) -> Settings:
-        given = checked(self)
-        if given["focal_sets"] == "auto" and given["max_cardinality"] is None and not isinstance(given["init"], str):
+        values = checked(self)
+        if values["focal_sets"] == "auto" and values["max_cardinality"] is None and not isinstance(values["init"], str):
             # Given starts are masses on sets, or their clusters have no neighbours yet.
-            sets = getattr(given["init"], "focal_sets", None)
-            given["focal_sets"], given["max_cardinality"] = sets, 2 if sets is None else None
+            sets = getattr(values["init"], "focal_sets", None)
+            values["focal_sets"], values["max_cardinality"] = sets, 2 if sets is None else None
         metric = AffineDistance(squared=self.dissimilarity == "squared")
-        return settings(given, metric=metric)
+        return settings(values, metric=metric)
 
     def _algorithm(self, metric: SemiMetric) -> RelationalECM:
         return RelationalECM(shift=self.non_euclidean == "shift")

@@ -51,8 +51,8 @@ class SoftECMAlgorithm(Algorithm[Encoded | Scattered]):
         cost = prices.cost(chosen.focal, clusters, objects.weights)
         if "view_weights" in singles.found:
             return self._weighed_with_sets(objects, chosen, cost, singles, places)
-        found = evaluate(objects.metric, objects.x, places, cost, sums=False)
-        return extended(singles, places, found.cost)
+        evaluation = evaluate(objects.metric, objects.x, places, cost, sums=False)
+        return extended(singles, places, evaluation.cost)
 
     def _weighed_with_sets(
         self, objects: Objects[Encoded | Scattered], chosen: Settings, cost: MassCost, singles: Solution, places: Tensor
@@ -106,8 +106,8 @@ class SoftECMAlgorithm(Algorithm[Encoded | Scattered]):
     def device_of_runs(self, objects: Objects[Encoded | Scattered], start: Tensor, links: Links | None) -> torch.device:
         """In main memory where they are a few numbers and each step takes many operations on them."""
         metric, few = objects.metric, start.numel() <= FEW_NUMBERS
-        apart = few and links is None and metric.weighing is None and not metric.closed_form.quadratic
-        return torch.device("cpu") if apart else objects.device
+        on_cpu = few and links is None and metric.weighing is None and not metric.closed_form.quadratic
+        return torch.device("cpu") if on_cpu else objects.device
 
 
 #: What the paper fixes for all its experiments.

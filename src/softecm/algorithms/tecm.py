@@ -46,22 +46,22 @@ class Transfer:
 
     def pulls(self, prototypes: Tensor, cost: MassCost, n_clusters: int) -> tuple[Tensor, Tensor]:
         """Weights (runs, f, b) with which each point pulls at each set (runs, f, p), and the shares behind them."""
-        apart = (prototypes[:, :, None] - self.points).square().sum(-1)  # (runs, f, b)
-        runs, f, b = apart.shape
+        squares = (prototypes[:, :, None] - self.points).square().sum(-1)  # (runs, f, b)
+        runs, f, b = squares.shape
         nowhere = torch.full_like(cost.beta, torch.inf)
         if self.form == SETS:  # each set is shared among the points
-            found = share(apart.transpose(0, 1), apart.new_ones(b), cost.beta, nowhere)
+            shared = share(squares.transpose(0, 1), squares.new_ones(b), cost.beta, nowhere)
             prices = self.weight * cost.factors[..., None]
-            return prices * found.weights.transpose(0, 1), found.masses[..., 1:].transpose(0, 1)
-        weights = apart.new_zeros(runs, f, b)
+            return prices * shared.weights.transpose(0, 1), shared.masses[..., 1:].transpose(0, 1)
+        weights = squares.new_zeros(runs, f, b)
         if self.form == MATCHED:
-            shares = torch.eye(n_clusters, dtype=apart.dtype, device=apart.device).expand(runs, -1, -1)
+            shares = torch.eye(n_clusters, dtype=squares.dtype, device=squares.device).expand(runs, -1, -1)
             weights[:, :n_clusters] = self.weight * shares
             return weights, shares
-        rows = apart[:, :n_clusters].permute(2, 0, 1)  # each point is shared among the clusters
-        found = share(rows, rows.new_ones(n_clusters), torch.full_like(cost.beta, self.eta), nowhere)
-        weights[:, :n_clusters] = self.weight * found.weights.permute(1, 2, 0)
-        return weights, found.masses[..., 1:].transpose(0, 1)
+        rows = squares[:, :n_clusters].permute(2, 0, 1)  # each point is shared among the clusters
+        shared = share(rows, rows.new_ones(n_clusters), torch.full_like(cost.beta, self.eta), nowhere)
+        weights[:, :n_clusters] = self.weight * shared.weights.permute(1, 2, 0)
+        return weights, shared.masses[..., 1:].transpose(0, 1)
 
     def price(self, prototypes: Tensor, weights: Tensor) -> Tensor:
         """What the pull costs (runs,)."""
@@ -80,15 +80,15 @@ class TransferProblem(CentersProblem):
         """With the source's prototypes beside the sets' own, where distances to them count."""
         return middle if self.anchors is None else twice(middle, self.anchors.expand_as(middle), self.beside)
 
-    def pulled(self, middle: Tensor, found: Evaluation) -> tuple[Evaluation, Tensor]:
+    def pulled(self, middle: Tensor, evaluation: Evaluation) -> tuple[Evaluation, Tensor]:
         """With the best pull for the sets' prototypes."""
         if self.transfer is None:
-            return super().pulled(middle, found)
-        assert found.moment is not None and found.curvature is not None  # noqa: PT018 -- squared distances have both
+            return super().pulled(middle, evaluation)
+        assert evaluation.moment is not None and evaluation.curvature is not None  # noqa: PT018 -- squared distances have both
         pulls, _ = self.transfer.pulls(middle, self.cost, self.mean.shape[1])
-        curvature = found.curvature + pulls.sum(-1, keepdim=True)
-        moment = found.moment + pulls @ self.transfer.points
-        return replace(found, curvature=curvature, moment=moment), self.transfer.price(middle, pulls)
+        curvature = evaluation.curvature + pulls.sum(-1, keepdim=True)
+        moment = evaluation.moment + pulls @ self.transfer.points
+        return replace(evaluation, curvature=curvature, moment=moment), self.transfer.price(middle, pulls)
 
 
 @dataclass(frozen=True)
@@ -277,10 +277,10 @@ class TECM(PrototypeFamily):
         if self.form == SETS:
             points = means_of(source_sets(model.focal, len(source)), points) @ points
         pull = Transfer(points, self.form, 1.0, float(self.eta))
-        found: NDArray[np.float64] = pull.pulls(model.prototypes[None], model.cost(), model.focal.n_clusters)[1][
+        shares: NDArray[np.float64] = pull.pulls(model.prototypes[None], model.cost(), model.focal.n_clusters)[1][
             0
         ].numpy()
-        return found
+        return shares
 
 
 def centers_of(source: ArrayLike | None) -> tuple[tuple[float, ...], ...]:

@@ -105,13 +105,13 @@ class ViewMedoids:
         """The best masses for medoids (f,) and weights (rows, views), and what follows from them."""
         each = mixed_with_clusters(torch.from_numpy(self.views[:, :, medoids]), self.focal, self.gamma)
         shares, price = self.shares(weights), self.price(weights)
-        found = shared(each, shares, self.focal, self.alpha, self.beta, price)
-        held, gone = found.weights, found.masses[:, 0] ** self.beta
+        masses_step = shared(each, shares, self.focal, self.alpha, self.beta, price)
+        held, gone = masses_step.weights, masses_step.masses[:, 0] ** self.beta
         if self.counts is not None:
             counts = torch.from_numpy(self.counts)
             held, gone = held * counts[:, None], gone * counts
         dispersions = torch.einsum("nf,lnf->fl", held, each) + self._ties(medoids)
-        state = ViewMedoidState(medoids, weights, found.masses, held, dispersions, float(gone.sum()), 0.0)
+        state = ViewMedoidState(medoids, weights, masses_step.masses, held, dispersions, float(gone.sum()), 0.0)
         return state._replace(objective=self.objective(state, weights))
 
     def objective(self, state: ViewMedoidState, weights: Tensor) -> float:

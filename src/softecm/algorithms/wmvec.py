@@ -130,9 +130,9 @@ class WeighedProblem(PlainProblem):
         free = solved(state.held, state.moment, state.free, self.mean, None).to(state.free.dtype)
         return self.at(free, views, columns, state)
 
-    def resumed(self, kept: Mapping[str, Tensor]) -> WeighedState:
+    def resumed(self, tensors: Mapping[str, Tensor]) -> WeighedState:
         """Everything follows from centres and weights."""
-        return self.at(kept["state.free"], kept["state.views"], kept["state.columns"], None)
+        return self.at(tensors["state.free"], tensors["state.views"], tensors["state.columns"], None)
 
     # ---------------------------------------------------------------- weights
 
@@ -146,8 +146,8 @@ class WeighedProblem(PlainProblem):
         """The best weights of the columns (runs, p) within each view."""
         assert self.column_heat is not None
         priced = scatter * self.per_column(views)
-        found = [self._filled(priced[:, part], self.units[part] > 0, self.column_heat) for part in self.parts]
-        return torch.cat(found, -1)
+        columns = [self._filled(priced[:, part], self.units[part] > 0, self.column_heat) for part in self.parts]
+        return torch.cat(columns, -1)
 
     def _paid(self, empty: Tensor) -> Tensor:
         """The price (runs,) of the empty set in each view."""
@@ -178,11 +178,11 @@ class WeighedProblem(PlainProblem):
             x = self.x[rows]
             squares = (x - flat[:, None]).square().reshape(runs, -1, p)  # (runs, f block, p)
             d = (squares @ factors).reshape(runs, f, -1).permute(2, 0, 1)
-            found = prices.counted(d, rows)
-            weights = found.weights.permute(1, 2, 0)  # (runs, f, block)
-            masses[:, rows] = found.masses.transpose(0, 1)
-            cost += found.cost.sum(0)
-            gone = found.masses[..., 0] ** self.cost.beta
+            shared = prices.counted(d, rows)
+            weights = shared.weights.permute(1, 2, 0)  # (runs, f, block)
+            masses[:, rows] = shared.masses.transpose(0, 1)
+            cost += shared.cost.sum(0)
+            gone = shared.masses[..., 0] ** self.cost.beta
             empty += gone.sum(0) if self.cost.weights is None else self.cost.weights[rows] @ gone
             held += weights.sum(-1, keepdim=True)
             moment += weights @ x
@@ -265,19 +265,19 @@ class WMVECAlgorithm(Algorithm[Views]):
         there = (spreads > 0).to(spreads)
         if not self.features:
             return there
-        found = []
+        units = []
         for part in split_views(spreads, [(width,) for width in widths]):
             typical = part.sum() / max(1, int((part > 0).sum()))
             scale = typical / torch.where(part > 0, part, 1.0) if self.scaled else torch.ones_like(part)
-            found.append(scale * (len(part) if self.rule == ENTROPY else 1.0))
-        return there * torch.cat(found)
+            units.append(scale * (len(part) if self.rule == ENTROPY else 1.0))
+        return there * torch.cat(units)
 
 
 def spreads_of(rows: Tensor, weights: Tensor | None) -> Tensor:
     """Total squared differences of columns (p,) from their means."""
     counts = rows.new_ones(len(rows)) if weights is None else weights
-    found: Tensor = counts @ (rows - counts @ rows / counts.sum()).square()
-    return found
+    spreads: Tensor = counts @ (rows - counts @ rows / counts.sum()).square()
+    return spreads
 
 
 def rows_of(x: Views) -> tuple[Tensor, tuple[int, ...]]:
@@ -409,11 +409,11 @@ class WMVEC(PrototypeFamily):
         check_is_fitted(self)
         metric = self.model_.metric
         parts = metric.metrics if isinstance(metric, Combined) else {"": metric}
-        found = {
+        weights = {
             name: (part.weights / part.weights.sum()).numpy()
             for name, part in parts.items()
             if isinstance(part, WeightedSquares)
         }
-        if not found:
+        if not weights:
             raise AttributeError("feature_weights_ is for a fit with features=True: columns were not weighted.")
-        return found if isinstance(metric, Combined) else found[""]
+        return weights if isinstance(metric, Combined) else weights[""]

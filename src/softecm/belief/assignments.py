@@ -142,18 +142,18 @@ class Decisions:
         """The number of the object with this name."""
         if self.ids is None:
             raise KeyError(f"these objects have no names; got {name!r}. Give an object's number, counted from 0.")
-        found = np.flatnonzero(self.ids == name)
-        if len(found) != 1:
-            many = "no object is" if not len(found) else f"{len(found)} objects are"
+        rows = np.flatnonzero(self.ids == name)
+        if len(rows) != 1:
+            many = "no object is" if not len(rows) else f"{len(rows)} objects are"
             raise KeyError(f"{many} called {name!r}. Give a name that one object has, or its number, counted from 0.")
-        return int(found[0])
+        return int(rows[0])
 
     def __iter__(self) -> Iterator[Decision]:
         return (self[i] for i in range(len(self)))
 
     def __repr__(self) -> str:
-        said = ", ".join(f"{count} {word}" for word, count in self.counts().items())
-        return f"Decisions({said}; clearly from a belief of {self.clear:g})"
+        counts = ", ".join(f"{count} {word}" for word, count in self.counts().items())
+        return f"Decisions({counts}; clearly from a belief of {self.clear:g})"
 
     @cached_property
     def words(self) -> NDArray[np.object_]:

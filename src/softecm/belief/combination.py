@@ -131,15 +131,15 @@ def coarsened(source: Sourced, groups: Iterable[Iterable[int]]) -> Sourced:
     """
     masses, focal = source
     try:
-        asked = [tuple(operator.index(k) for k in group) for group in groups]
+        parts = [tuple(operator.index(k) for k in group) for group in groups]
     except TypeError as error:
         raise TypeError(f"groups must be lists of clusters, such as [(0, 2), (1,)]; got {groups!r}.") from error
-    if sorted(k for group in asked for k in group) != list(range(focal.n_clusters)) or not all(asked):
+    if sorted(k for group in parts for k in group) != list(range(focal.n_clusters)) or not all(parts):
         raise ValueError(
-            f"groups must hold each of the clusters 0 to {focal.n_clusters - 1} once and none be empty; got {asked}."
+            f"groups must hold each of the clusters 0 to {focal.n_clusters - 1} once and none be empty; got {parts}."
         )
-    into = {k: number for number, group in enumerate(asked) for k in group}
-    return _mapped(masses, focal, into, len(asked))
+    into = {k: number for number, group in enumerate(parts) for k in group}
+    return _mapped(masses, focal, into, len(parts))
 
 
 def renumbered(source: Sourced, into: Sequence[int], n_clusters: int) -> Sourced:
@@ -189,8 +189,8 @@ def most_agreed(shares: Sequence[FloatArray]) -> int:
     for i, one in enumerate(shares):
         for j, other in enumerate(shares[:i]):
             into = matching(one, other)
-            kept = into < other.shape[1]
-            total[[i, j]] += (one[:, kept] * other[:, into[kept]]).sum()
+            inside = into < other.shape[1]
+            total[[i, j]] += (one[:, inside] * other[:, into[inside]]).sum()
     return int(total.argmax())
 
 

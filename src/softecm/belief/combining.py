@@ -170,17 +170,17 @@ def consensus(partitions: Iterable[P], rule: CombinationRule = "average") -> P:
            [0.33, 0.67],
            [0.  , 1.  ]])
     """
-    given = list(partitions)
-    if not given:
+    each = list(partitions)
+    if not each:
         raise ValueError("consensus must have at least one partition; got none.")
-    first, *others = given
+    first, *others = each
     for other in others:
         first._same_kind(other)
         if len(other.masses) != len(first.masses):
             raise ValueError(
                 f"partitions must be about the same objects; got {len(first.masses)} and {len(other.masses)} objects."
             )
-    middle = given[combination.most_agreed([transforms.pignistic(p.masses, p.focal_sets) for p in given])]
-    widest = max(p.focal_sets.n_clusters for p in given)
-    alike = [p._matched(middle)._among(widest) for p in given]  # who says nothing fits any numbering
+    middle = each[combination.most_agreed([transforms.pignistic(p.masses, p.focal_sets) for p in each])]
+    widest = max(p.focal_sets.n_clusters for p in each)
+    alike = [p._matched(middle)._among(widest) for p in each]  # who says nothing fits any numbering
     return alike[0].combine(*alike[1:], rule=rule)

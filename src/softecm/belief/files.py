@@ -57,9 +57,9 @@ def read(path: str | os.PathLike[str]) -> tuple[NDArray[np.float64], FocalSets]:
 def _saved_focal_sets(name: str, about: str, masses: NDArray[np.floating]) -> FocalSets:
     """The focal sets a saved file names, if they are sound and fit its masses."""
     try:
-        found = json.loads(about)
-        form, version, count, listed = (found[key] for key in ("format", "version", "n_clusters", "sets"))
-        names = found.get("names", [])
+        description = json.loads(about)
+        form, version, count, listed = (description[key] for key in ("format", "version", "n_clusters", "sets"))
+        names = description.get("names", [])
     except (ValueError, TypeError, KeyError, RecursionError):
         raise unreadable(name, "its description is damaged") from None
     if form != FORMAT:

@@ -284,10 +284,10 @@ class CredalPartition(RoughSets, Combining):
         >>> CredalPartition([[0.2, 0.4, 0.0, 0.4]], FocalSets.full(2)).belief_of((0, 1))
         array([1.])
         """
-        asked = self._indicator(clusters)
-        inside = self.focal_sets.with_empty @ (1 - asked) == 0  # no cluster outside
+        members = self._indicator(clusters)
+        inside = self.focal_sets.with_empty @ (1 - members) == 0  # no cluster outside
         inside[0] = False
-        return self._functional(inside, normalise, omega_value=float(asked.all()))
+        return self._functional(inside, normalise, omega_value=float(members.all()))
 
     def plausibility_of(self, clusters: Iterable[int], normalise: Normalisation = "dempster") -> FloatArray:
         r"""Plausibility of a set of clusters, (n,): :math:`\sum_{B \cap A \ne \emptyset} m(B)`.
@@ -303,8 +303,8 @@ class CredalPartition(RoughSets, Combining):
         >>> CredalPartition([[0.2, 0.4, 0.0, 0.4]], FocalSets.full(2)).plausibility_of((1,))
         array([0.5])
         """
-        asked = self._indicator(clusters)
-        return self._functional(self.focal_sets.with_empty @ asked > 0, normalise, float(asked.any()))
+        members = self._indicator(clusters)
+        return self._functional(self.focal_sets.with_empty @ members > 0, normalise, float(members.any()))
 
     def normalise(self, how: Normalisation = "dempster") -> CredalPartition:
         """The partition without mass on the empty set.
@@ -323,9 +323,9 @@ class CredalPartition(RoughSets, Combining):
         return self._trusted(*transforms.normalise(self.masses, self.focal_sets, how))
 
     def _indicator(self, clusters: Iterable[int]) -> FloatArray:
-        asked = np.zeros(self.n_clusters)
-        asked[list(_cluster_set(clusters, self.n_clusters))] = 1.0
-        return asked
+        members = np.zeros(self.n_clusters)
+        members[list(_cluster_set(clusters, self.n_clusters))] = 1.0
+        return members
 
     def _functional(self, columns: NDArray[np.bool_], how: Normalisation, omega_value: float) -> FloatArray:
         values = (self.masses @ columns.astype(np.float64))[:, None]

@@ -38,11 +38,11 @@ def frame(partition: CredalPartition, backend: str | None, ids: ArrayLike | None
             raise ValueError(
                 f"ids must have one entry for each of the {len(partition)} objects; got shape {own['id'].shape}."
             )
-    said = partition.decisions(clear)
+    decisions = partition.decisions(clear)
     own["label"] = np.array(clusters, dtype=object)[partition.labels()]
-    own["set"] = np.array(sets, dtype=object)[said.columns]
-    own["decision"] = said.words
-    own["confidence"] = said.confidence
+    own["set"] = np.array(sets, dtype=object)[decisions.columns]
+    own["decision"] = decisions.words
+    own["confidence"] = decisions.confidence
     own["doubt"] = partition.doubt()
     names = [f"bel({k})" for k in clusters] + [f"pl({k})" for k in clusters] + [f"m({a})" for a in sets]
     beside = {} if X is None else _beside(partition, X, {*own, *names})
@@ -83,16 +83,16 @@ def html_table(partition: CredalPartition) -> str:
     """What is said of the objects, in words first, then how many are in which set; sets without objects are left out."""
     table = partition.decisions().table()
     clusters, counts = partition.focal_sets.cluster_names, table.sum(0)
-    found = assignments.counts_of(table)
+    totals = assignments.counts_of(table)
     sets = [*(" or ".join(clusters[k] for k in members) for members in partition.focal_sets.sets), "no group"]
     named = [(name, n) for name, n in zip(sets, [*counts[1:].tolist(), int(counts[0])], strict=True) if n]
     if len(named) > ROWS_IN_HTML:  # the clusters may be many, the sets many more: keep the largest
         named.sort(key=lambda row: -row[1])
         rest = named[ROWS_IN_HTML - 1 :]
         named = [*named[: ROWS_IN_HTML - 1], (f"{len(rest)} others", sum(count for _, count in rest))]
-    words = ", ".join(f"<b>{count:,}</b> {SAID[word]}" for word, count in found.items() if count)
+    words = ", ".join(f"<b>{count:,}</b> {SAID[word]}" for word, count in totals.items() if count)
     rows = "".join(f"<tr><td>{html.escape(name)}</td><td>{count:,}</td></tr>" for name, count in named)
-    more = "<p><code>labels(outliers=-1)</code> marks the outliers.</p>" if found["nowhere"] else ""
+    more = "<p><code>labels(outliers=-1)</code> marks the outliers.</p>" if totals["nowhere"] else ""
     return (
         f"<p>Of {len(partition):,} objects in {partition.n_clusters} groups, {words or 'nothing is said'}.</p>"
         f"<table><thead><tr><th>group</th><th>objects</th></tr></thead><tbody>{rows}</tbody></table>{more}"

@@ -115,8 +115,8 @@ class Calibration:
         j = (i + rng.integers(1, n, LOOKED_AT)) % n
         together = np.einsum("bik,bik->bi", self.memberships[:, i], self.memberships[:, j])
         low, high = resolved(*bounds(self.memberships[::2], i, j, self.level), n)
-        said = {"before": _said(self.before, i, j), "after": _said(self.partition, i, j)}
-        counts = {name: _inside(together, *ends) for name, ends in said.items()}
+        agreement = {"before": _said(self.before, i, j), "after": _said(self.partition, i, j)}
+        counts = {name: _inside(together, *ends) for name, ends in agreement.items()}
         return {**counts, "intervals": _inside(together[1::2], low, high)}
 
     @cached_property

@@ -331,13 +331,13 @@ class Algorithm(Preparation[P]):
 
 def check_init(chosen: Settings, space: Space) -> Tensor:
     """The starting prototypes a user gave (1, c, *shape)."""
-    given = space.encode_prototypes(chosen.init.given)
-    if len(given) != chosen.n_clusters:
+    prototypes = space.encode_prototypes(chosen.init.given)
+    if len(prototypes) != chosen.n_clusters:
         raise ValueError(
-            f"init must have one row per cluster, {chosen.n_clusters}; got {len(given)}. Sets start at the barycentre "
+            f"init must have one row per cluster, {chosen.n_clusters}; got {len(prototypes)}. Sets start at the barycentre "
             "of their clusters and need no row."
         )
-    whole = given.reshape(len(given), -1)
+    whole = prototypes.reshape(len(prototypes), -1)
     usable = torch.isfinite(whole).all(1) & (whole.abs().amax(1) <= LARGEST)
     if not usable.all():
         row = int((~usable).nonzero()[0])
@@ -346,7 +346,7 @@ def check_init(chosen: Settings, space: Space) -> Tensor:
             "Give prototypes among the "
             "objects, or leave init at its default."
         )
-    return given[None]
+    return prototypes[None]
 
 
 @dataclass(frozen=True)
@@ -423,11 +423,13 @@ class Fit:
         self, cells: Sequence[Settings], sizes: Sequence[int], solution: Solution, links: Links | None = None
     ) -> list[Outcome]:
         """The runs of a batch, cell by cell, with the best of each."""
-        apart = separation(self.algorithm.between(self.objects, solution, cells[0].n_clusters), self.objects.spread)
+        separations = separation(
+            self.algorithm.between(self.objects, solution, cells[0].n_clusters), self.objects.spread
+        )
         outcomes = []
         for cell, (a, b) in zip(cells, pairwise(np.cumsum([0, *sizes]).tolist()), strict=True):
-            best = choose(solution.objective[a:b], apart[a:b])
-            outcomes.append(Outcome(cell, solution.part(slice(a, b)), apart[a:b], best, links))
+            best = choose(solution.objective[a:b], separations[a:b])
+            outcomes.append(Outcome(cell, solution.part(slice(a, b)), separations[a:b], best, links))
         return outcomes
 
     def starts(self) -> Tensor:

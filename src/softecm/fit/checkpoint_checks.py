@@ -47,8 +47,8 @@ def check_contents(description: Mapping[str, object], arrays: Arrays, n_clusters
     if not isinstance(facts, Mapping):
         raise Misfit("its facts should be values by name")
     _check_facts(phase, facts, n_clusters)
-    found = description.get("found")
-    if not isinstance(found, list) or not all(isinstance(name, str) and f"found.{name}" in arrays for name in found):
+    extras = description.get("found")
+    if not isinstance(extras, list) or not all(isinstance(name, str) and f"found.{name}" in arrays for name in extras):
         raise Misfit("what it found should be the names of arrays")
     content = Content(arrays, {"rounds": iteration + 1})
     for name in (*ARRAYS, "prototypes"):
@@ -58,7 +58,7 @@ def check_contents(description: Mapping[str, object], arrays: Arrays, n_clusters
         check_array(content, arrays[name], name, sizes, kinds, allowed)
         if kinds != "b" and name != "change" and arrays[name].dtype.itemsize != 8:
             raise Misfit(f"{name} holds {arrays[name].dtype} and should hold 64 bits per number")
-    for name in ("prototypes", *(f"found.{name}" for name in found)):
+    for name in ("prototypes", *(f"found.{name}" for name in extras)):
         _check_batch(content, name, arrays[name], "runs")
     for name, values in arrays.items():
         if name.startswith("state."):

@@ -72,8 +72,8 @@ def _parameters(metric: SemiMetric) -> str:
 
 def _code(metric: SemiMetric) -> str:
     """The code of a metric that is its user's own."""
-    found = code_of(metric)
-    return "" if found is None else f"code {found.text}"
+    code = code_of(metric)
+    return "" if code is None else f"code {code.text}"
 
 
 def digest_of(value: object) -> str:
@@ -199,8 +199,8 @@ def _whole(path: Path) -> Iterator[None]:
     except Misfit as error:
         raise ReadError(f"{path} is damaged: {error}. Start over.") from error
     except (LookupError, TypeError, ValueError, RuntimeError, ArithmeticError) as error:
-        told = shown(str(error))
-        raise ReadError(f"{path} is damaged: its parts don't fit together ({told}). Start over.") from error
+        reason = shown(str(error))
+        raise ReadError(f"{path} is damaged: its parts don't fit together ({reason}). Start over.") from error
 
 
 def _arrays(rounds: Rounds) -> dict[str, NDArray[Any]]:

@@ -80,9 +80,9 @@ def fit_cells(
             plan = _from_known(cell, last)
             if plan is None:
                 key = f"{settings.random_state!r} {settings.n_init} {settings.delta!r} {settings.finds_delta}"
-                given = settings.init.given is not None and settings.finds_sets and settings.n_clusters > 2
+                around_given = settings.init.given is not None and settings.finds_sets and settings.n_clusters > 2
                 needed = (
-                    settings.init.staged or settings.finds_delta or given
+                    settings.init.staged or settings.finds_delta or around_given
                 )  # starts, delta, or given ones' neighbours
                 if needed and (key not in stages or not is_whole(settings.random_state)):
                     stages[key] = first_stage(cell)
@@ -241,8 +241,8 @@ def _all_at_once(fit: Fit, plans: Sequence[Planned]) -> list[Outcome]:
         fit = replace(fit, checkpoints=None)  # its file says how to go on from where the fit was stopped
     if fit.checkpoints is not None:
         runs = plans[0].compared
-        kept = {} if runs is None else {"runs": {name: np.asarray(column).tolist() for name, column in runs.items()}}
-        fit.checkpoints.enter("sets", sets=chosen.focal.sets, delta=chosen.delta, **kept)
+        facts = {} if runs is None else {"runs": {name: np.asarray(column).tolist() for name, column in runs.items()}}
+        fit.checkpoints.enter("sets", sets=chosen.focal.sets, delta=chosen.delta, **facts)
     if chosen.pairs is not None and objects.are_here:
         links = chosen.pairs.links(chosen.focal, objects.counts, objects.spread, chosen.dtype)
     outcomes = fit.solve(*((plan.chosen, plan.start) for plan in plans), links=links, checkpointed=True)

@@ -138,18 +138,18 @@ def _trusted(
     sample: NumberSample, groups: list[ShapeMixture], labels: NDArray[np.int64], *, scaled: bool
 ) -> ShapeMixture:
     """The first that describes its groups; equal spheres always may."""
-    spheres = next(found for found in groups if found.shape in SPHERES)
+    spheres = next(candidate for candidate in groups if candidate.shape in SPHERES)
     overlap = OVERLAP * entropy(sample, spheres) + 0.005
     continuous = sample.continuous
-    for found in groups:
-        if found.shape in SPHERES:
+    for candidate in groups:
+        if candidate.shape in SPHERES:
             break
-        if not np.isfinite(found.bic):
+        if not np.isfinite(candidate.bic):
             continue
-        if continuous and misfit(sample, found) <= MISFIT and entropy(sample, found) <= overlap:
+        if continuous and misfit(sample, candidate) <= MISFIT and entropy(sample, candidate) <= overlap:
             break
     own_units = "scaled" if scaled else "raw"
-    return next(g for g in groups if g.shape == own_units) if _moved(sample, found, labels) <= SAME else found
+    return next(g for g in groups if g.shape == own_units) if _moved(sample, candidate, labels) <= SAME else candidate
 
 
 def _moved(sample: NumberSample, groups: ShapeMixture, labels: NDArray[np.int64]) -> float:
@@ -392,8 +392,8 @@ def own_partition(
     if chosen.pairs is None or not chosen.pairs.some:
         return partition, None
     x = objects.x.cpu().double().numpy()
-    apart = x - np.average(x, axis=0, weights=objects.counts)
-    squares = (apart @ np.linalg.inv(shape.covariances.mean(0)) * apart).sum(1)
+    centred = x - np.average(x, axis=0, weights=objects.counts)
+    squares = (centred @ np.linalg.inv(shape.covariances.mean(0)) * centred).sum(1)
     spread = float(np.average(squares, weights=objects.counts))
     links = chosen.pairs.links(model.focal, objects.counts, spread, torch.float64)
     if links is None:

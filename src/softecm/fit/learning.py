@@ -74,8 +74,8 @@ class Past(Savable):
 
     def faded(self, keep: float) -> Past:
         """All of it counting for less."""
-        kept = {name: getattr(self, name) * keep for name in ("curvature", "moment", "weight", "held")}
-        return replace(self, **kept)
+        faded = {name: getattr(self, name) * keep for name in ("curvature", "moment", "weight", "held")}
+        return replace(self, **faded)
 
     def plus(self, batch: Past) -> Past:
         """With a batch more."""
@@ -126,7 +126,7 @@ def jump(objects: InMemory[Encoded], partition: CredalPartition, last: Prototype
     x = objects.space.numbers_of(objects.x, torch.from_numpy(rows).to(objects.device)).double().cpu().numpy()
     place = place[:, : x.shape[1]]
     own = partition.masses[rows].argmax(1) - 1
-    found = [Jump(0, 0, 0.0)]
+    jumps = [Jump(0, 0, 0.0)]
     for k in np.flatnonzero(np.bincount(own[own >= 0], minlength=len(place))[: len(place)] >= SEEN):
         mine = x[own == k]
         n = (~np.isnan(mine)).sum(0)
@@ -135,8 +135,8 @@ def jump(objects: InMemory[Encoded], partition: CredalPartition, last: Prototype
         spread = np.maximum(np.nanstd(mine[:, seen], 0), LEAST_SPREAD * np.nanstd(x[:, seen], 0))
         unsure = ERRORS * np.sqrt(1.0 / n[seen] + 1.0 / max(float(known[k]), 1.0))
         off = np.divide(shift, spread, out=np.zeros_like(shift), where=spread > 0)
-        found += [Jump(int(k), int(seen[j]), float(off[j])) for j in np.flatnonzero(off > FAR + unsure)]
-    furthest = max(found, key=lambda one: one.spreads)
+        jumps += [Jump(int(k), int(seen[j]), float(off[j])) for j in np.flatnonzero(off > FAR + unsure)]
+    furthest = max(jumps, key=lambda one: one.spreads)
     return furthest if furthest.spreads > 0 else None
 
 
@@ -152,11 +152,11 @@ def past_of(
         learned = replace(alone, delta=model.delta if model.close is None else model.close)
     places = learned.whole()[None].to(objects.device)
     prices = Prices.same(1, alpha=model.alpha, beta=model.beta, delta=learned.delta)
-    found = evaluate(model.metric, objects.x, places, prices.cost(learned.focal, places, objects.weights))
-    assert found.curvature is not None and found.moment is not None  # noqa: PT018 -- quadratic metrics only
+    sums = evaluate(model.metric, objects.x, places, prices.cost(learned.focal, places, objects.weights))
+    assert sums.curvature is not None and sums.moment is not None  # noqa: PT018 -- quadratic metrics only
     median, mad = objects.nearest_spread(alone)
     held = torch.from_numpy(objects.second_nearest(alone))
-    curvature, moment = found.curvature[0].cpu(), found.moment[0].cpu()
+    curvature, moment = sums.curvature[0].cpu(), sums.moment[0].cpu()
     counts = curvature.flatten(1).amax(1)[:c]
     return Past(curvature, moment, objects.weight, median, mad, held, alone.prototypes, counts, median)
 

@@ -128,10 +128,10 @@ def choose(objective: NDArray[np.float64], apart: NDArray[np.float64]) -> int:
 
 def separation(tables: Sequence[NDArray[np.float64]], spread: float) -> NDArray[np.float64]:
     """Least distance between two clusters of each run (c, c) over the data's spread; inf for one cluster, 0 without."""
-    apart, c = np.full(len(tables), np.inf), len(tables[0])
+    separations, c = np.full(len(tables), np.inf), len(tables[0])
     for run, distances in enumerate(tables if c > 1 else ()):
-        apart[run] = distances[~np.eye(c, dtype=bool)].min() / spread if spread > 0 else 0.0
-    return apart
+        separations[run] = distances[~np.eye(c, dtype=bool)].min() / spread if spread > 0 else 0.0
+    return separations
 
 
 def runs_table(solution: Solution, best: int, apart: NDArray[np.float64]) -> dict[str, NDArray[np.generic]]:
@@ -219,7 +219,7 @@ class Problem(Protocol[S]):
     def step(self, state: S) -> S:
         """One round."""
 
-    def resumed(self, kept: Mapping[str, Tensor]) -> S:
+    def resumed(self, tensors: Mapping[str, Tensor]) -> S:
         """A state from what a checkpoint kept of it."""
 
     def select(self, runs: Tensor) -> Self:

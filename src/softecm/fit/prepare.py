@@ -95,8 +95,8 @@ class _Pool(NamedTuple):
         new = sorted(set(rows.tolist()).difference(self.known))
         if new:
             places = self.space.starts(self.x, torch.as_tensor(new))
-            found: NDArray[np.float64] = distances_of(self.metric, self.x, places).double().cpu().numpy()
-            self.known.update(zip(new, np.minimum(found, self.cap).T, strict=True))
+            far: NDArray[np.float64] = distances_of(self.metric, self.x, places).double().cpu().numpy()
+            self.known.update(zip(new, np.minimum(far, self.cap).T, strict=True))
         picked = np.stack(list(map(self.known.__getitem__, rows.tolist())), 1)
         if len(self.order) ** 2 > GROUP_CELLS:
             self.known.clear()
@@ -141,8 +141,8 @@ def pick(chance: NDArray[np.float64], draws: NDArray[np.float64]) -> NDArray[np.
     """The positions at which the running sum of ``chance`` passes each of ``draws`` times its total."""
     steps = np.cumsum(chance)
     positions = np.searchsorted(steps, draws * steps[-1], side="right")
-    found: NDArray[np.int64] = np.minimum(positions, np.flatnonzero(chance)[-1])
-    return found
+    clipped: NDArray[np.int64] = np.minimum(positions, np.flatnonzero(chance)[-1])
+    return clipped
 
 
 COMPARED_PROTOTYPES = 30  # to which objects of less detail are compared at once, roughly: ten starts of three clusters
@@ -297,8 +297,8 @@ class InMemory(Objects[E]):
 
     def distinct(self, enough: int) -> int | None:
         """How many different objects there are, where they are fewer than ``enough``."""
-        found = len(np.unique(self.space.keys(self.x.cpu())))
-        return found if found < enough else None
+        count = len(np.unique(self.space.keys(self.x.cpu())))
+        return count if count < enough else None
 
     @cached_property
     def _samples(self) -> dict[int, tuple[NDArray[np.int64], NDArray[np.float64]]]:
@@ -320,8 +320,8 @@ class InMemory(Objects[E]):
     def nearest_spread(self, model: PrototypeModel) -> tuple[float, float]:
         """From the distances of all objects."""
         power = model.metric.scale_power(self.x)
-        found = nearest_of(model.metric, self.x.cpu(), model.prototypes)[0].numpy()
-        distances = np.sqrt(found) if power == 0.5 else found**power
+        nearest = nearest_of(model.metric, self.x.cpu(), model.prototypes)[0].numpy()
+        distances = np.sqrt(nearest) if power == 0.5 else nearest**power
         median = weighted_quantile(distances, 0.5, self.counts)
         return median, weighted_quantile(np.abs(distances - median), 0.5, self.counts)
 
@@ -414,9 +414,9 @@ def in_memory(
     if not isinstance(space, Dissimilarities):
         refuse_dissimilarities(rows)
     columns = Columns.of(checked)
-    given = None if sample_weight is None else check_weights(sample_weight, rows)
+    own_weights = None if sample_weight is None else check_weights(sample_weight, rows)
     if known is None:
-        space = (space if given is None else space.weighted(given)).fit(rows, dtype=chosen.dtype)
+        space = (space if own_weights is None else space.weighted(own_weights)).fit(rows, dtype=chosen.dtype)
         space = space if columns.names is None else space.named(list(columns.names))
     x = space.encode(rows)
     try_metric(metric, space, x)
@@ -424,9 +424,12 @@ def in_memory(
     if known is None:
         check_enough(chosen.n_clusters, n)
     check_size(chosen, n, quadratic=metric.closed_form.quadratic, compares=metric.discrete or algorithm.compares)
-    device = _device(algorithm, chosen, metric, space, x, runs)
-    counts = np.ones(n) if given is None else given
-    weights = None if given is None else torch.as_tensor(counts, dtype=chosen.dtype, device=device)
+    cpu_only = algorithm.cpu_only or ("" if metric.gpu else f"metric {metric.name or type(metric).__name__}")
+    each = metric.cost_of_distance(space.starts(x, torch.zeros(1, dtype=torch.int64)).shape[1:])
+    work = float(n) * chosen.n_sets * runs * each
+    device = choose_device(chosen.device, work, "sparse rows" if space.sparse else cpu_only)
+    counts = np.ones(n) if own_weights is None else own_weights
+    weights = None if own_weights is None else torch.as_tensor(counts, dtype=chosen.dtype, device=device)
     learner = algorithm.learner(metric.for_clusters(chosen.n_clusters))
     if learner is not None:
         metric = learner.fitted(x, None if weights is None else weights.cpu())
@@ -434,13 +437,13 @@ def in_memory(
     x = x.to(device)
     distances = algorithm.from_center(metric, space, x, weights, device)
     usual = weighted_quantile(distances, 0.5, counts)
-    kept = counts * (distances <= ABSURD * usual)
-    if usual > 0 and kept.sum() < counts.sum():  # a few objects so far off that the barycentre of all follows them
-        few = torch.as_tensor(kept, dtype=chosen.dtype, device=device)
+    usual_counts = counts * (distances <= ABSURD * usual)
+    if usual > 0 and usual_counts.sum() < counts.sum():  # a few lie so far off that the barycentre of all follows them
+        few = torch.as_tensor(usual_counts, dtype=chosen.dtype, device=device)
         distances = algorithm.from_center(metric, space, x, few, device)
     else:
-        kept = counts
-    spread = float(np.average(distances, weights=kept))
+        usual_counts = counts
+    spread = float(np.average(distances, weights=usual_counts))
     weight = float(counts.sum())
     return InMemory(metric, space, x, device, weight, spread, columns, counts, weights, distances)
 
@@ -470,15 +473,6 @@ def space_for(algorithm: Preparation[object], metric: SemiMetric, raw: RawData) 
             "'sqeuclidean' or 'cosine', or, if it fits in memory, X.toarray()."
         )
     return replace(space, sparse=True)
-
-
-def _device(
-    algorithm: Preparation[object], chosen: Settings, metric: SemiMetric, space: Space, x: Encoded, runs: int
-) -> torch.device:
-    cpu_only = algorithm.cpu_only or ("" if metric.gpu else f"metric {metric.name or type(metric).__name__}")
-    cpu_only = "sparse rows" if space.sparse else cpu_only
-    each = metric.cost_of_distance(space.starts(x, torch.zeros(1, dtype=torch.int64)).shape[1:])
-    return choose_device(chosen.device, float(len(x)) * chosen.n_sets * runs * each, cpu_only)
 
 
 def check_weights(sample_weight: object, X: Any) -> NDArray[np.float64]:

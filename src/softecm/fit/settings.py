@@ -80,12 +80,12 @@ class PrototypeModel(Savable):
 
     def repriced(self, alpha: float | None, beta: float | None, delta: float | str | None) -> PrototypeModel:
         """The same prototypes with other prices; None keeps alpha and beta, "fitted" delta."""
-        given = self.delta if delta == "fitted" else delta
+        new_delta = self.delta if delta == "fitted" else delta
         return replace(
             self,
             alpha=self.alpha if alpha is None else check_number("alpha", alpha, hint="1 is usual.", least=0),
             beta=self.beta if beta is None else check_number("beta", beta, hint="1.2 is usual.", above=1),
-            delta=None if given is None else check_number("delta", given, hint=DELTA_HINT, above=0),
+            delta=None if new_delta is None else check_number("delta", new_delta, hint=DELTA_HINT, above=0),
         )
 
     def masses(self, x: Any) -> NDArray[np.float64]:
@@ -349,8 +349,8 @@ def check_size(chosen: Settings, n: int, *, quadratic: bool, compares: bool = Fa
 
     ``quadratic``: the metric's prototype step is a linear system; ``compares``: all objects with all others.
     """
-    asked = chosen.relaxation in (Penalty, Gap)
-    pays = quadratic and (asked or (chosen.relaxation is None and chosen.lam is not None))
+    relaxed = chosen.relaxation in (Penalty, Gap)
+    pays = quadratic and (relaxed or (chosen.relaxation is None and chosen.lam is not None))
     members = int(chosen.focal.cardinalities[chosen.n_clusters :].sum())
     size = Size(n, chosen.n_sets, members, 1 if chosen.init.staged else chosen.n_init, pays, compares)
     free = _engine.free_memory()
@@ -374,10 +374,10 @@ def check_size(chosen: Settings, n: int, *, quadratic: bool, compares: bool = Fa
 
 def _remedies(size: Size, c: int, largest: int, free: float) -> list[str]:
     """Settings that fit, each by itself."""
-    found = []
+    remedies = []
     if size.pays and replace(size, pays=False).bytes() <= free:
-        found.append(option("relaxation", "exact"))
+        remedies.append(option("relaxation", "exact"))
     if size.runs > 1 and replace(size, runs=1).bytes() <= free:
-        found.append(option("n_init", 1))
+        remedies.append(option("n_init", 1))
     fewer = (k for k in range(largest - 1, 0, -1) if size.up_to(c, k).bytes() <= free)
-    return found + [option("max_cardinality", k) for k in fewer][:1]
+    return remedies + [option("max_cardinality", k) for k in fewer][:1]

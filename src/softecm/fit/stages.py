@@ -135,9 +135,9 @@ def first_stage(fit: Fit) -> Stage:
         checkpoints.enter("clusters", close=start.delta, runs=table, beta=start.beta)
     last = replace(single.settings, beta=start.beta, delta=start.delta, finds_delta=False)
     last = replace(last, solver=quicker(objects, last))
-    (found,) = single.solve((last, start.place), checkpointed=True)
-    delta = robust_delta(single, objects, found, unit, OUTLYING) if settings.finds_delta else start.delta
-    return Stage(found, start.runs, delta, neighbours(single, found))
+    (outcome,) = single.solve((last, start.place), checkpointed=True)
+    delta = robust_delta(single, objects, outcome, unit, OUTLYING) if settings.finds_delta else start.delta
+    return Stage(outcome, start.runs, delta, neighbours(single, outcome))
 
 
 def known_stage(fit: Fit, last: PrototypeModel, *, anew: bool = False) -> Stage:
@@ -326,10 +326,10 @@ def robust_delta(fit: Fit, objects: Objects[object], single: Outcome, first: flo
     model = fit.model_of(single)
     median, mad = objects.nearest_spread(model)
     power = model.metric.scale_power(objects.x)
-    found = beyond(median, mad, deviations, power)
-    if found < LEAST * first:
+    delta = beyond(median, mad, deviations, power)
+    if delta < LEAST * first:
         return first
-    return outlying(median, mad, model.metric, objects.space, power) if deviations == OUTLYING else found
+    return outlying(median, mad, model.metric, objects.space, power) if deviations == OUTLYING else delta
 
 
 def beyond(median: float, mad: float, deviations: float, power: float = 0.5) -> float:
@@ -344,8 +344,8 @@ def beyond(median: float, mad: float, deviations: float, power: float = 0.5) -> 
     >>> round(beyond(1.0, 0.2, 5.0), 4), beyond(1.0, 0.0, 5.0), beyond(1.0, 0.0, 5.0, power=1.0)
     (2.4826, 2.0, 2.0)
     """
-    found = median + deviations * MAD * mad if mad > TIED * median else 4.0**power * median
-    return float(found ** (0.5 / power))
+    distance = median + deviations * MAD * mad if mad > TIED * median else 4.0**power * median
+    return float(distance ** (0.5 / power))
 
 
 def outlying(median: float, mad: float, metric: SemiMetric, space: Space, power: float = 0.5) -> float:

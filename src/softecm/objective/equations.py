@@ -94,11 +94,11 @@ class MassCost:
 
     def counted(self, distances: Tensor, rows: slice | Tensor | None = None) -> Shares:
         """The same for all objects, or for some of them, with weights and cost times how often each object counts."""
-        found = self.shares(distances)
+        shares = self.shares(distances)
         if self.weights is None:
-            return found
+            return shares
         counts = (self.weights if rows is None else self.weights[rows])[:, None]
-        return Shares(found.masses, found.weights * counts[..., None], found.cost * counts)
+        return Shares(shares.masses, shares.weights * counts[..., None], shares.cost * counts)
 
     def step(self, distances: Tensor, before: Tensor | None = None) -> MassStep:
         """Masses of all objects for distances (runs, n, f), and how far they are from those of the round before."""
@@ -172,14 +172,14 @@ def mass_cost(
     """Build the prices of a batch of runs from numbers or one number per run."""
     numbers = np.empty((3, runs))
     numbers[0], numbers[1], numbers[2] = alpha, beta, np.inf if delta is None else delta  # inf: no empty set
-    power, exponent, given = torch.from_numpy(numbers).to(like)
+    power, exponent, deltas = torch.from_numpy(numbers).to(like)
     sizes = torch.as_tensor(focal.cardinalities.astype(np.float64)).to(like)
-    delta2 = given**2
-    outside = (given < torch.inf) & ~((delta2 > torch.finfo(delta2.dtype).tiny) & (delta2 < torch.inf))
+    delta2 = deltas**2
+    outside = (deltas < torch.inf) & ~((delta2 > torch.finfo(delta2.dtype).tiny) & (delta2 < torch.inf))
     if outside.any():
         raise ValueError(
             f"{option('delta')} must have a square within the range of {str(delta2.dtype).removeprefix('torch.')}; got "
-            f"{float(given[outside][0]):g}. Use {literal('auto')}, or a distance beyond which an object of these data is an "
+            f"{float(deltas[outside][0]):g}. Use {literal('auto')}, or a distance beyond which an object of these data is an "
             "outlier."
         )
     return MassCost(sizes ** power[:, None], exponent, delta2, weights, rule)
@@ -272,8 +272,8 @@ def _evaluate_block(
     evaluation = evaluate(metric, block.objects, there, prices, previous=last, tol=tol, sums=sums)
     tensors = {name: t for name, t in vars(evaluation).items() if t is not None and name != "masses"}
     back = moved(list(tensors.values()), prototypes.device)
-    kept = evaluation.masses if device is not None else None
-    return replace(evaluation, **dict(zip(tensors, back, strict=True)), masses=kept)
+    own_masses = evaluation.masses if device is not None else None
+    return replace(evaluation, **dict(zip(tensors, back, strict=True)), masses=own_masses)
 
 
 def moved(tensors: Sequence[Tensor], device: torch.device) -> Sequence[Tensor]:
@@ -360,10 +360,10 @@ def _shared(distances: Tensor, cost: MassCost, counts: Tensor | None, before: Te
     if cost.rule.is_power and not distances.is_cuda:
         return share_masses(distances, cost.factors, cost.beta, cost.delta2, counts, before)
     seen = distances.detach().reshape(-1, *cost.factors.shape)
-    found = replace(cost, weights=counts).counted(seen.clamp_min(0.0))
-    masses = found.masses.transpose(0, 1)
+    shares = replace(cost, weights=counts).counted(seen.clamp_min(0.0))
+    masses = shares.masses.transpose(0, 1)
     change = None if before is None else (masses - before).abs().amax((1, 2))
-    return SharedMasses(masses, found.weights.flatten(1), found.cost.sum(0), change)
+    return SharedMasses(masses, shares.weights.flatten(1), shares.cost.sum(0), change)
 
 
 def _masses_before(metric: SemiMetric, block: Encoded, rows: slice, previous: Previous, cost: MassCost) -> Tensor:
@@ -407,13 +407,13 @@ class Totals:
     def evaluation(self, metric: SemiMetric, prototypes: Tensor) -> Evaluation:
         """After the last block."""
         masses = torch.cat(self.masses, 1) if self.masses else None
-        asked = len(self.gradient) > 0
-        gradient = self.gradient.reshape(prototypes.shape) if asked else prototypes[:, :0]
+        has_gradient = len(self.gradient) > 0
+        gradient = self.gradient.reshape(prototypes.shape) if has_gradient else prototypes[:, :0]
         if self.curvature is None or self.moment is None:
             return Evaluation(self.cost, gradient, None, None, self.change, masses)
         curvature = self.curvature.reshape(*prototypes.shape[:2], *self.curvature.shape[1:])
         moment = self.moment.reshape(prototypes.shape)
-        if self.touches and asked:
+        if self.touches and has_gradient:
             gradient = 2.0 * metric.closed_form.tensor(curvature * prototypes - moment)
         return Evaluation(self.cost, gradient, curvature, moment, self.change, masses)
 

@@ -109,9 +109,9 @@ class LinkedProblem:
         relaxation = self.rest.relaxation
         return self.at(with_sets(self.metric, relaxation.focal, start, relaxation.n_free))
 
-    def resumed(self, kept: Mapping[str, Tensor]) -> State:
+    def resumed(self, tensors: Mapping[str, Tensor]) -> State:
         """As a checkpoint kept it."""
-        return from_tensors(State, kept, "state")
+        return from_tensors(State, tensors, "state")
 
     @property
     def step(self) -> Callable[[State], State]:

@@ -96,14 +96,14 @@ class Links:
         """What each link costs, (pairs, runs), must-links first, for masses (m, runs, f + 1)."""
         first, second = masses[self.must[:, 0]], masses[self.must[:, 1]]
         single = slice(1, self.n_clusters + 1)
-        apart = self.must_price * (1.0 - (first[..., single] * second[..., single]).sum(-1))
+        must = self.must_price * (1.0 - (first[..., single] * second[..., single]).sum(-1))
         nothing = first[..., 0] + second[..., 0]
         if self.empty is None:
-            apart = apart - self.must_price * (nothing - first[..., 0] * second[..., 0])
+            must = must - self.must_price * (nothing - first[..., 0] * second[..., 0])
         else:
-            apart = apart + self.empty * nothing
+            must = must + self.empty * nothing
         first, second = masses[self.cannot[:, 0]], masses[self.cannot[:, 1]]
-        return torch.cat([apart, self.cannot_price * (first @ self.meets * second).sum(-1)])
+        return torch.cat([must, self.cannot_price * (first @ self.meets * second).sum(-1)])
 
     def cost(self, masses: Tensor) -> Tensor:
         """Price of all links (runs,) for masses (m, runs, f + 1)."""
@@ -129,10 +129,10 @@ class Links:
         equal = (closed > 0).to(closed)  # 0 where the empty set is switched off
         other = (last, 0) if last is not None else (equal / equal.sum(-1, keepdim=True), JOINT)
         ways = [other, (closed, JOINT)]
-        found = [self._descend(a, beta, start, joint, tol) for start, joint in ways]
-        best = found[0]
+        candidates = [self._descend(a, beta, start, joint, tol) for start, joint in ways]
+        best = candidates[0]
         least = self._by_group(a, beta, best)
-        for masses in found[1:]:
+        for masses in candidates[1:]:
             cost = self._by_group(a, beta, masses)
             better = cost < least - 1e-10 * least.abs()
             best = torch.where(better[self.groups][..., None], masses, best)

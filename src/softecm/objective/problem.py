@@ -75,10 +75,12 @@ class Relaxation(ABC):
     def _quadratic(self, prototypes: Tensor) -> ConstraintCost:
         """The same for metrics whose barycentres are means, from differences, so that nothing cancels."""
         arms, prices = arms_of(type(self), self.focal, self.lam.dtype, self.lam.device)
-        apart = torch.einsum("af,rf...->ra...", arms, prototypes)
+        differences = torch.einsum("af,rf...->ra...", arms, prototypes)
         tail = (1,) * (prototypes.ndim - 2)
-        pull = self.metric.closed_form.tensor(apart * (self.lam[:, None] * prices).reshape(len(self.lam), -1, *tail))
-        cost = (pull * apart).flatten(1).sum(1)
+        pull = self.metric.closed_form.tensor(
+            differences * (self.lam[:, None] * prices).reshape(len(self.lam), -1, *tail)
+        )
+        cost = (pull * differences).flatten(1).sum(1)
         return ConstraintCost(cost, 2.0 * torch.einsum("af,ra...->rf...", arms, pull), None)
 
     def matrix(self) -> Tensor:
@@ -119,12 +121,12 @@ class Penalty(Relaxation):
         clusters, sets = set_members(self.focal, prototypes.device)
         if len(sets) == 0:
             return None
-        found = self.metric.compiled.paired_gradients(
+        gradients = self.metric.compiled.paired_gradients(
             prototypes[:, clusters].flatten(0, 1), prototypes[:, sets].flatten(0, 1)
         )
-        if found is None:
+        if gradients is None:
             return None
-        values, at_clusters, at_sets = found
+        values, at_clusters, at_sets = gradients
         shape = (len(prototypes), len(sets), *prototypes.shape[2:])
         price = self.lam.reshape(-1, *(1,) * (prototypes.ndim - 1))
         gradient = torch.zeros_like(prototypes)
@@ -233,11 +235,11 @@ def distances_to_sets(metric: SemiMetric, focal: FocalSets, clusters: Tensor, di
     members = torch.as_tensor(focal.membership[focal.n_clusters :].copy()).to(distances)
     if not len(members):
         return distances
-    found = metric.closed_form.mixed(distances, distances_of(metric, clusters, clusters).to(distances), members)
-    if found is None:
+    to_sets = metric.closed_form.mixed(distances, distances_of(metric, clusters, clusters).to(distances), members)
+    if to_sets is None:
         name = metric.name or type(metric).__name__
         raise TypeError(f"metric {name} can't measure to sets from its clusters: its closed form needs mixed(...).")
-    return torch.cat([distances, found], 1)
+    return torch.cat([distances, to_sets], 1)
 
 
 def set_barycenters(
@@ -309,9 +311,9 @@ class SoftECMProblem:
             free = with_sets(self.metric, self.relaxation.focal, start, self.relaxation.n_free)
         return self.at(free)
 
-    def resumed(self, kept: Mapping[str, Tensor]) -> State:
+    def resumed(self, tensors: Mapping[str, Tensor]) -> State:
         """As a checkpoint kept it."""
-        return from_tensors(State, kept, "state")
+        return from_tensors(State, tensors, "state")
 
     @property
     def step(self) -> Callable[[State], State]:
@@ -322,8 +324,8 @@ class SoftECMProblem:
         """Masses (eq. 7) and objective at the given prototypes."""
         previous = None if before is None else Previous(before.prototypes, before.evaluation.masses)
         if self.alone:
-            found = evaluate(self.metric, self.x, free, self.cost, previous=previous, tol=self.tol, slopes=False)
-            return State(free, free, found, found.cost, found.gradient, None, None)
+            sums = evaluate(self.metric, self.x, free, self.cost, previous=previous, tol=self.tol, slopes=False)
+            return State(free, free, sums, sums.cost, sums.gradient, None, None)
         leaf, pays = free.detach(), self.relaxation.has_sets
         expands = pays and self.solver.descends
         with torch.set_grad_enabled(expands):
@@ -399,8 +401,8 @@ class SoftECMProblem:
             return single_means(curvature.double(), moment.double(), state.free.double()).to(state.free.dtype)
         follow = self.relaxation.n_free < moment.shape[1]  # nothing to pay, and no matrix of all sets
         means, tie = (self.relaxation.means(), None) if follow else (None, self.relaxation.matrix())
-        found = solved(curvature.flatten(2), moment.flatten(2), state.free.flatten(2), means, tie)
-        return found.reshape(state.free.shape).to(state.free.dtype)
+        free = solved(curvature.flatten(2), moment.flatten(2), state.free.flatten(2), means, tie)
+        return free.reshape(state.free.shape).to(state.free.dtype)
 
     def fixed(self, state: State) -> Callable[[Tensor], tuple[Tensor, Tensor]]:
         """Eq. 8 as a function of the free prototypes: the masses are the state's."""
@@ -538,8 +540,8 @@ def stationary(weight: Tensor, y: Tensor, old: Tensor, tie: Tensor | None = None
         lost = lost | (tie.abs().amax((-2, -1)) > STIFF * scale[..., 0, 0])
     if not bool(lost.any()):
         return solved
-    found: Tensor = torch.where(lost[..., None, None], _careful(weight, y, old, tie), solved)
-    return found
+    careful: Tensor = torch.where(lost[..., None, None], _careful(weight, y, old, tie), solved)
+    return careful
 
 
 def _careful(weight: Tensor, y: Tensor, old: Tensor, tie: Tensor | None) -> Tensor:
@@ -581,15 +583,15 @@ def stiff_factors(metric: SemiMetric, prototypes: Tensor, curvature: Tensor, wei
     weights : (runs, f), the sum of each prototype's weights
     """
     runs, f = prototypes.shape[:2]
-    found = metric.closed_form.stiffness(prototypes.flatten(0, 1), curvature.flatten(0, 1), weights.flatten())
-    if found is None:
+    matrices = metric.closed_form.stiffness(prototypes.flatten(0, 1), curvature.flatten(0, 1), weights.flatten())
+    if matrices is None:
         return None
-    smallest = 1e-9 * curvature.amax(dim=(1, 2, 3)).clamp_min(torch.finfo(found.dtype).tiny * 1e9)
+    smallest = 1e-9 * curvature.amax(dim=(1, 2, 3)).clamp_min(torch.finfo(matrices.dtype).tiny * 1e9)
     ridge = smallest.repeat_interleave(f)[:, None]
-    found.diagonal(dim1=1, dim2=2).add_(ridge)
-    factor, info = torch.linalg.cholesky_ex(found)
+    matrices.diagonal(dim1=1, dim2=2).add_(ridge)
+    factor, info = torch.linalg.cholesky_ex(matrices)
     if bool(info.any()):
         bound = torch.diag_embed((curvature.flatten(0, 1)[..., 0] + ridge).sqrt())
         factor = torch.where((info == 0)[:, None, None], factor, bound)
-    factors: Tensor = factor.reshape(runs, f, *found.shape[1:])
+    factors: Tensor = factor.reshape(runs, f, *matrices.shape[1:])
     return factors

@@ -33,9 +33,9 @@ class PrototypePull:
         """The price (runs,) and its derivative (runs, k, *shape) at prototypes (runs, f, *shape)."""
         own = prototypes[:, : len(self.points)].detach()
         if metric.closed_form.quadratic:
-            apart = own - self.points
-            pull = metric.closed_form.tensor(self._along(apart) * apart)
-            return (pull * apart).flatten(1).sum(1), 2.0 * pull
+            differences = own - self.points
+            pull = metric.closed_form.tensor(self._along(differences) * differences)
+            return (pull * differences).flatten(1).sum(1), 2.0 * pull
         leaf = own.requires_grad_()
         with torch.enable_grad():
             ends = self.points.expand_as(leaf).flatten(0, 1), leaf.flatten(0, 1)
@@ -48,15 +48,15 @@ class PrototypePull:
         k = len(self.points)
         gradient = evaluation.gradient.clone()
         gradient[:, :k] += slope
-        found = replace(evaluation, cost=evaluation.cost + cost, gradient=gradient)
+        total = replace(evaluation, cost=evaluation.cost + cost, gradient=gradient)
         if not metric.closed_form.quadratic or evaluation.curvature is None or evaluation.moment is None:
-            return found
+            return total
         weights = self._along(self.points)
         moment = evaluation.moment.clone()
         curvature = evaluation.curvature + torch.zeros_like(weights[:1])  # as wide as the wider of both
         curvature[:, :k] += weights
         moment[:, :k] += weights * self.points
-        return replace(found, curvature=curvature, moment=moment)
+        return replace(total, curvature=curvature, moment=moment)
 
     def _along(self, points: Tensor) -> Tensor:
         """The weights, shaped to multiply points (..., k, *shape)."""

@@ -119,8 +119,8 @@ class ViewsProblem:
     @property
     def differing(self) -> Tensor:
         """Numbers of the views that are weighed: where nothing differs, there is nothing to weigh."""
-        found = self.totals.nonzero()[:, 0]
-        return found if len(found) else torch.arange(len(self.totals), device=self.totals.device)
+        distinct = self.totals.nonzero()[:, 0]
+        return distinct if len(distinct) else torch.arange(len(self.totals), device=self.totals.device)
 
     def _spread_out(self, weights: Tensor) -> Tensor:
         """Weights (..., differing) of all views; the others have none."""
@@ -179,9 +179,9 @@ class ViewsProblem:
         weights = self._spread_out(self.weighing.begin(self.rows, len(self.differing), start))
         return self.at(free, weights.expand(len(start), -1, -1).contiguous(), None)
 
-    def resumed(self, kept: Mapping[str, Tensor]) -> ViewsState:
+    def resumed(self, tensors: Mapping[str, Tensor]) -> ViewsState:
         """Everything follows from prototypes and weights."""
-        return self.at(kept["state.free"], kept["state.weights"], None)
+        return self.at(tensors["state.free"], tensors["state.weights"], None)
 
     def step(self, state: ViewsState) -> ViewsState:
         """Weights, prototypes (eq. 8), masses (eq. 7)."""
@@ -252,17 +252,17 @@ class ViewsProblem:
         each = each.reshape(len(block), runs, f, -1)
         there = each.new_ones(len(block), each.shape[-1]) if present is None else present
         price = self.cost.delta2 if self.deltas is None else self._empty_price(there, inside)
-        found = replace(self.cost, delta2=price).shares((each * shares).sum(-1))
-        held = found.weights * counts[:, None, None]
-        empty = counts[:, None] * found.masses[..., 0] ** self.cost.beta
+        shared = replace(self.cost, delta2=price).shares((each * shares).sum(-1))
+        held = shared.weights * counts[:, None, None]
+        empty = counts[:, None] * shared.masses[..., 0] ** self.cost.beta
         curvature, moment, _ = sums(held.flatten(1))
         return _Seen(
-            (found.cost * counts[:, None]).sum(0),
+            (shared.cost * counts[:, None]).sum(0),
             torch.einsum("nrf,nrfl->rfl", held, each),
             torch.einsum("nr,nl->rl", empty, there),
             curvature.expand_as(moment).reshape(prototypes.shape),
             moment.reshape(prototypes.shape),
-            found.masses.transpose(0, 1),
+            shared.masses.transpose(0, 1),
         )
 
     @staticmethod
@@ -338,8 +338,8 @@ class ViewsProblem:
             return zero
         if part.closed_form.quadratic:  # from differences, so that nothing cancels
             arms, prices = arms_of(type(self.relaxation), self.relaxation.focal, places.dtype, places.device)
-            apart = torch.einsum("af,rf...->ra...", arms, places)
-            each = prices * (part.closed_form.tensor(apart) * apart).flatten(2).sum(2)
+            differences = torch.einsum("af,rf...->ra...", arms, places)
+            each = prices * (part.closed_form.tensor(differences) * differences).flatten(2).sum(2)
             sets = set_of_arms(arms, self.relaxation.focal.n_clusters)
         else:
             ends = places[:, clusters].flatten(0, 1), places[:, sets].flatten(0, 1)
