@@ -69,7 +69,7 @@ def _outcome(spheres: Outcome, chosen: Settings, model: PrototypeModel, objectiv
     value = np.array([objective])
     solution = replace(spheres.solution.part(run), objective=value, history=(value,))
     resolved = replace(chosen, focal=model.focal, delta=model.delta)
-    return replace(spheres, chosen=resolved, solution=solution, apart=spheres.apart[run], best=0)
+    return replace(spheres, chosen=resolved, solution=solution, separation=spheres.separation[run], best=0)
 
 
 class PrototypeFamily(FamilyParameters, PrototypeClusterer):
@@ -297,9 +297,9 @@ class PrototypeFamily(FamilyParameters, PrototypeClusterer):
         self.history_ = solution.history[run]
         self.n_iter_ = int(solution.n_iter[run])
         self.converged_ = bool(solution.converged[run])
-        self.separation_ = float(outcome.apart[run])
-        self.collapsed_ = bool(outcome.apart[run] < MERGED)
-        self._runs = outcome.runs or runs_table(solution, run, outcome.apart)
+        self.separation_ = float(outcome.separation[run])
+        self.collapsed_ = bool(outcome.separation[run] < MERGED)
+        self._runs = outcome.runs or runs_table(solution, run, outcome.separation)
         if solution.residual is not None:
             self.constraint_residual_ = float(solution.residual[run])
         if choice is not None:

@@ -355,7 +355,7 @@ class Outcome:
 
     chosen: Settings  # with everything that was to be found filled in
     solution: Solution
-    apart: NDArray[np.float64]  # (runs,), separation of the clusters
+    separation: NDArray[np.float64]  # (runs,), least distance between two clusters over the spread of the data
     best: int
     links: Links | None = None
     runs: Runs | None = None  # the starts that were compared, where these runs began at the best of them

@@ -114,13 +114,13 @@ def extended(singles: Solution, prototypes: Tensor, objective: Tensor) -> Soluti
     return replace(singles, prototypes=prototypes, objective=total, constraint=np.zeros(len(total)))
 
 
-def choose(objective: NDArray[np.float64], apart: NDArray[np.float64]) -> int:
+def choose(objective: NDArray[np.float64], separation: NDArray[np.float64]) -> int:
     """Lowest objective; a run whose clusters have merged wins only where all have.
 
     Of runs that differ by rounding the first wins: other machines and versions round otherwise, and number clusters alike.
     """
-    merged = apart < MERGED
-    candidates = np.flatnonzero(~merged) if (~merged).any() else np.arange(len(apart))
+    merged = separation < MERGED
+    candidates = np.flatnonzero(~merged) if (~merged).any() else np.arange(len(separation))
     ends = objective[candidates]
     least = ends[np.argmin(ends)]
     return int(candidates[np.argmax(ends <= least + ROUNDING * abs(least))])
@@ -134,16 +134,16 @@ def separation(tables: Sequence[NDArray[np.float64]], spread: float) -> NDArray[
     return separations
 
 
-def runs_table(solution: Solution, best: int, apart: NDArray[np.float64]) -> dict[str, NDArray[np.generic]]:
+def runs_table(solution: Solution, best: int, separation: NDArray[np.float64]) -> dict[str, NDArray[np.generic]]:
     """One row a run: objective, rounds, whether it converged, whether its prototypes merged."""
     table: dict[str, NDArray[np.generic]] = {
-        "run": np.arange(len(apart)),
+        "run": np.arange(len(separation)),
         "objective": solution.objective,
         "n_iter": solution.n_iter,
         "converged": solution.converged,
-        "separation": apart,
-        "collapsed": apart < MERGED,
-        "best": np.arange(len(apart)) == best,
+        "separation": separation,
+        "collapsed": separation < MERGED,
+        "best": np.arange(len(separation)) == best,
     }
     if solution.residual is not None:
         table["constraint_residual"] = solution.residual

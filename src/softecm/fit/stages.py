@@ -261,8 +261,8 @@ def _in_full(fit: Fit, compared: ComparedStarts, unit: float) -> BestStart:
     place = torch.cat(places)
     if version.coarser and settings.gain > 0.0:
         place = _most_of_the_way(whole, place, objects)
-    table = runs_table(compared.starts.solution, compared.starts.best, compared.starts.apart)
-    return BestStart(place, table, close, settings.beta, bool(best.apart[best.best] < MERGED))
+    table = runs_table(compared.starts.solution, compared.starts.best, compared.starts.separation)
+    return BestStart(place, table, close, settings.beta, bool(best.separation[best.best] < MERGED))
 
 
 def _finalists(best: Outcome, most: int, version: Version) -> Outcome:
@@ -273,7 +273,7 @@ def _finalists(best: Outcome, most: int, version: Version) -> Outcome:
         runs = [best.best, *(run for run in order if run != best.best)][:most]
         solution = Solution.joined([best.solution.part(slice(run, run + 1)) for run in runs])
     solution = replace(solution, prototypes=version.back(solution.prototypes))
-    return replace(best, solution=solution, apart=best.apart[runs], best=0)
+    return replace(best, solution=solution, separation=best.separation[runs], best=0)
 
 
 def _most_of_the_way(fit: Fit, place: Tensor, objects: Objects[object]) -> Tensor:
@@ -418,7 +418,7 @@ def moved_clusters(compared: ComparedStarts) -> ComparedStarts:
         if not float(tried.solution.objective[tried.best]) < now - WORTH * abs(now):  # with views it may be negative
             break
         (followed,) = fit.solve((fit.settings, fit.clusters_of(tried)))
-        if not float(followed.solution.objective[0]) < now - BETTER * abs(now) or followed.apart[0] < MERGED:
+        if not float(followed.solution.objective[0]) < now - BETTER * abs(now) or followed.separation[0] < MERGED:
             break
         best = followed
     return replace(compared, best=best)

@@ -140,7 +140,7 @@ def _measured(
     run, solution = ended.best, ended.solution
     return {
         "objective": float(solution.objective[run]),
-        **_separation(float(ended.apart[run])),
+        **_separation(float(ended.separation[run])),
         **worth.row(),
         **against_labels(partition, data.y),
         "delta_found": _or_nan(ended.chosen.delta),
@@ -169,8 +169,8 @@ def fit_alone(model: EvidentialClusterer, data: Data) -> dict[str, Value]:
     }
 
 
-def _separation(apart: float) -> dict[str, Value]:
-    return {"separation": apart, "collapsed": apart < MERGED}
+def _separation(value: float) -> dict[str, Value]:
+    return {"separation": value, "collapsed": value < MERGED}
 
 
 def _or_nan(delta: float | None) -> float:

@@ -104,7 +104,7 @@ def _refit_together(
         outcomes = fit_cells(ready.algorithm, objects, seeded, callback=report)
         seen = ready.objects.x[torch.as_tensor(compared, device=ready.objects.device)]
         found = partitions(replace(ready, objects=objects), outcomes, seen)
-    merged = [outcome.apart[outcome.best] < MERGED for outcome in outcomes]
+    merged = [outcome.separation[outcome.best] < MERGED for outcome in outcomes]
     return [None if alike else p for (p, _), alike in zip(found, merged, strict=True)]
 
 
