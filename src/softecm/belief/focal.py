@@ -126,9 +126,9 @@ class FocalSets:
         sizes = range(1, largest + 1)
         count = sum(map(comb, repeat(c), sizes))
         if count > MOST_SETS:
-            sets_wanted = "all subsets" if largest == c else f"all sets of up to {largest} clusters"
+            wanted = "all subsets" if largest == c else f"all sets of up to {largest} clusters"
             raise ValueError(
-                f"{option('max_cardinality')} must keep the number of focal sets at or below {MOST_SETS}; got {sets_wanted} of "
+                f"{option('max_cardinality')} must keep the number of focal sets at or below {MOST_SETS}; got {wanted} of "
                 f"{c} clusters, {count} sets. Use {option('max_cardinality', 2)} or {option('focal_sets', 'simple')}."
             )
         sets = list(chain.from_iterable(map(combinations, repeat(range(c)), sizes)))

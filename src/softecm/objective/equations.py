@@ -179,8 +179,8 @@ def mass_cost(
     if outside.any():
         raise ValueError(
             f"{option('delta')} must have a square within the range of {str(delta2.dtype).removeprefix('torch.')}; got "
-            f"{float(deltas[outside][0]):g}. Use {literal('auto')}, or a distance beyond which an object of these data is an "
-            "outlier."
+            f"{float(deltas[outside][0]):g}. Use {literal('auto')}, or a distance beyond which an object of these data is "
+            "an outlier."
         )
     return MassCost(sizes ** power[:, None], exponent, delta2, weights, rule)
 
