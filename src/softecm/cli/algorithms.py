@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 import time
 import warnings
-from collections.abc import Collection, Mapping
+from collections.abc import Collection
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -92,7 +92,7 @@ def measure(name: str, loaded: Loaded) -> Measure:
         raise Problem(
             f"--algorithm {name} is for tables, and the file holds series: use SoftECM, which compares series."
         )
-    if isinstance(loaded.data, Mapping) and name != OF_SEVERAL:
+    if loaded.has_views and name != OF_SEVERAL:
         raise Problem(
             f"--algorithm {name} takes one file: leave --series, --embedding and --matrix out, or use SoftECM for views and "
             f"{OF_SEVERAL} for matrices."
@@ -102,7 +102,7 @@ def measure(name: str, loaded: Loaded) -> Measure:
 
 def objects(name: str, data: object) -> object:
     """The file's objects as the estimator takes them: rows of numbers, but for categories."""
-    if name == "CatECM" or isinstance(data, Mapping):
+    if name in ("CatECM", OF_SEVERAL):
         return data
     try:
         rows = np.asarray(data, dtype=np.float64)

@@ -143,7 +143,7 @@ def run(file: Path, options: ClusterOptions) -> None:
     with links.muted_link_log():
         fitted, chosen = _fit(request, source, measure, err, pairs)
     if isinstance(source, WholeFile):
-        ties = groups_of_codes(measure.metric, source.loaded.data, fitted.model)
+        ties = groups_of_codes(measure.metric, source.loaded, fitted.model)
         fitted = replace(fitted, warnings=(*measure.mind, *ties, *fitted.warnings))
     if options.links is not None and pairs is not None:
         fitted = links.with_satisfied_count(fitted, options.links, pairs)

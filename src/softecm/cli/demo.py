@@ -114,10 +114,10 @@ def _show(
     sentences: tuple[str, str, str],
 ) -> None:
     table = Table(box=None, pad_edge=False, padding=(0, 1, 0, 0))
-    for name, side in (("object", "right"), ("x", "right"), ("y", "right"), ("ECM says", "left"), ("", "left")):
-        table.add_column(name, justify=side)  # type: ignore[arg-type]
-    table.add_column("Soft-ECM says")
-    table.add_column("")
+    for name in ("object", "x", "y"):
+        table.add_column(name, justify="right")
+    for name in ("ECM says", "", "Soft-ECM says", ""):
+        table.add_column(name)
     for i, (x, y) in enumerate(data.tolist()):
         table.add_row(IDS[i], f"{x:g}", f"{y:g}", *_decision(ecm, i), *_decision(soft, i))
     out.print(table)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -133,7 +133,7 @@ def _data(folder: ResultFolder, table: Path | None) -> object:
             f"{folder.file}, the file of {folder.path}, is missing or has changed: give a table of the same objects, "
             "softecm explain DIR TABLE."
         )
-    data = next(iter(loaded.data.values())) if isinstance(loaded.data, Mapping) else loaded.data  # the table
+    data = loaded.first_view
     unused = [name for name in columns_set_aside(folder.model) if name in getattr(data, "columns", ())]
     return data.drop(columns=unused) if unused else data
 

@@ -92,14 +92,14 @@ def _far_values(metric: object, loaded: Loaded) -> tuple[str, ...]:
     return tuple(_sentence(mind) for mind in sentences)
 
 
-def groups_of_codes(metric: object, data: object, model: SoftECM) -> tuple[str, ...]:
+def groups_of_codes(metric: object, loaded: Loaded, model: SoftECM) -> tuple[str, ...]:
     """Which groups are made of the rows that hold what looks like a code for missing cells."""
     from softecm.distances.auto import rows_of_codes
 
-    if isinstance(data, Mapping):
+    if loaded.has_views:
         return ()
     with mendable(ValueError, TypeError):
-        codes = rows_of_codes(metric, data)
+        codes = rows_of_codes(metric, loaded.data)
     decisions = model.partition_.decisions()
     names = decisions.focal_sets.labels()
     sentences = []
@@ -125,7 +125,7 @@ def _measure_for(metric_name: str, loaded: Loaded, scale: str, n_clusters: int |
 
     if scale not in SCALES:
         raise Problem(f"--scale must be {', '.join(SCALES)}; got {scale}.{meant(scale, SCALES)}")
-    if isinstance(loaded.data, Mapping):
+    if loaded.has_views:
         return _views(metric_name, loaded, scale)
     if metric_name not in ("auto", SERIES_AUTO, *SEMI_METRICS):
         known = ("auto", SERIES_AUTO, *SEMI_METRICS)
@@ -234,7 +234,7 @@ def _alike(measure: Measure, loaded: Loaded) -> Measure:
     from softecm.distances import Mixed
     from softecm.distances.auto import ASKED
 
-    if loaded.shape == "series" or isinstance(loaded.data, Mapping):
+    if loaded.shape == "series" or loaded.has_views:
         raise Problem("--weights equal is for columns of a table, and the file holds series or views: leave it out.")
     if measure.name != Mixed.name:
         if measure.why == ASKED:

@@ -318,7 +318,7 @@ def command_function(function: Command, *, quiet: bool = True, without: Collecti
 
     expanded = [p for parameters in spread.values() for p in parameters]
     expanded += [_keyword(name, kind, False) for name, kind in always.items()]
-    called.__signature__ = inspect.Signature(expanded)  # type: ignore[attr-defined]
+    vars(called)["__signature__"] = inspect.Signature(expanded)
     called.__annotations__ = {p.name: p.annotation for p in expanded}
     return called
 
@@ -356,13 +356,14 @@ def _spread(kind: object, parameter: inspect.Parameter) -> Iterator[inspect.Para
         yield from _spread(hints[one.name], _keyword(one.name, hints[one.name], one.default))
 
 
-def _gathered(kind: object, values: Mapping[str, object], name: str) -> object:
+def _gathered(kind: Any, values: Mapping[str, object], name: str) -> object:
     """What was given for a parameter, as one value."""
+    build: Callable[..., object] = kind
     if not is_dataclass(kind):
         return values[name]
     hints = get_type_hints(kind, include_extras=True)
     names = [one.name for one in fields(kind) if is_dataclass(hints[one.name]) or one.name in values]
-    return kind(**{one: _gathered(hints[one], values, one) for one in names})  # type: ignore[operator]
+    return build(**{one: _gathered(hints[one], values, one) for one in names})
 
 
 # ------------------------------------------------------------------ what is written in one option

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import sys
 import warnings
-from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -177,7 +176,7 @@ def _check_views(estimator: SoftECM, model: Path, views: Beside) -> None:
 
 def as_views(estimator: SoftECM, loaded: Loaded) -> Loaded:
     """The files' objects under the names that the model's views have; views without a file are missing for all."""
-    if not isinstance(loaded.data, Mapping):
+    if not loaded.has_views:
         return loaded
     files, space = dict(loaded.data), _several_views(estimator)
     if space is None:

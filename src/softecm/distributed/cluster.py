@@ -157,7 +157,7 @@ def shares(n: int, threads: Sequence[int]) -> list[int]:
 
 def packed(function: Callable[..., object]) -> bytes:
     """A function with its arguments as bytes, which Dask does not look into."""
-    import cloudpickle  # type: ignore[import-untyped]
+    import cloudpickle
 
     data: bytes = cloudpickle.dumps(function)
     return data

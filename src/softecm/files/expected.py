@@ -125,7 +125,7 @@ def check_array(
         raise Misfit(f"{where} holds {values.dtype} and should hold {words[kinds[0]]}")
     content.shape(sizes, values.shape, where)
     if values.size and values.dtype.kind != "b":
-        low, high = np.min(values), np.max(values)  # type: ignore[call-overload]
+        low, high = values.min(), values.max()
         if np.isnan(low):
             raise Misfit(_not_finite(where))
         allowed.refuse(content, float(low), float(high), where)

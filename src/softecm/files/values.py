@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import MISSING, fields
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, cast
 
 import numpy as np
 import torch
@@ -32,6 +32,9 @@ from softecm.files.expected import (
     text,
 )
 
+if TYPE_CHECKING:
+    from _typeshed import DataclassInstance
+
 Node = dict[str, Any]  # one key, the kind of the value, and what JSON keeps of it
 Plain = bool | int | float | str | None
 
@@ -47,7 +50,7 @@ KINDS: dict[str, tuple[type, ...]] = {
 }
 
 #: The library's own values that a file may name.
-CLASSES: dict[str, type] = {"FocalSets": FocalSets, "CredalPartition": CredalPartition}
+CLASSES: dict[str, type[DataclassInstance]] = {"FocalSets": FocalSets, "CredalPartition": CredalPartition}
 
 
 class Savable:
@@ -64,7 +67,7 @@ class Savable:
         super().__init_subclass__(**options)
         if savable and cls.__module__.startswith("softecm."):
             assert cls.__name__ not in CLASSES, f"{cls.__name__} is the name of another value that files hold"
-            CLASSES[cls.__name__] = cls
+            CLASSES[cls.__name__] = cast("type[DataclassInstance]", cls)
 
 
 def own(base: type) -> Check:
@@ -75,7 +78,7 @@ def own(base: type) -> Check:
         cls = CLASSES.get(kind) if isinstance(kind, str) else None
         if not isinstance(node, Mapping) or set(node) != {"own", "fields"} or cls is None or not issubclass(cls, base):
             raise Misfit(f"{where} should be a {base.__name__}")
-        declared = {f.name: f for f in fields(cls)}  # type: ignore[arg-type]
+        declared = {f.name: f for f in fields(cls)}
         saved = saved_fields(cls)
         checks = saved | {name: anything for name in declared if name not in saved}
         needed = [name for name, f in declared.items() if f.default is MISSING and f.default_factory is MISSING]
@@ -95,7 +98,7 @@ def saved_fields(cls: type) -> dict[str, Check]:
         }
     if cls is CredalPartition:
         return {"focal_sets": own(FocalSets), "masses": array("n f+1", allowed=Range(-1e-12, 1 + 1e-6))}
-    return dict(cls.SAVED)  # type: ignore[attr-defined]
+    return dict(getattr(cls, "SAVED", {}))
 
 
 def anything(content: Content, node: object, where: str) -> None:
@@ -154,7 +157,7 @@ class Writer:
     def _own(self, value: object, path: str, lenient: bool) -> Node:
         kind = type(value).__name__
         if CLASSES.get(kind) is type(value):
-            names = [f.name for f in fields(value)]  # type: ignore[arg-type]
+            names = [f.name for f in fields(CLASSES[kind])]
             return {"own": kind, "fields": {name: self.node(getattr(value, name), f"{path}.{name}") for name in names}}
         if hasattr(value, "pairwise") or callable(value):  # code of a user's: it must be given again
             return {"metric": kind}

@@ -188,8 +188,18 @@ class Loaded:
         raise TypeError("this is how a file was read, not its data: give its .data, as in model.fit(table.data).")
 
     def __len__(self) -> int:
-        data = next(iter(self.data.values())) if isinstance(self.data, Mapping) else self.data
+        data = self.first_view
         return int(data.shape[0]) if hasattr(data, "indptr") else len(data)
+
+    @property
+    def has_views(self) -> bool:
+        """Whether several files describe the objects."""
+        return isinstance(self.data, Mapping)
+
+    @property
+    def first_view(self) -> Any:
+        """The objects of the first file."""
+        return next(iter(self.data.values())) if self.has_views else self.data
 
     @property
     def noun(self) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import fields, replace
 from os import PathLike, fspath
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import narwhals.stable.v1 as nw
 
@@ -111,7 +111,7 @@ def _as_before(like: Loaded, options: ReadOptions) -> ReadOptions:
     if like.shape == "series":
         return options.like_series(like.options, like.columns)
     attributes = [c for c in like.columns if c.kind in ATTRIBUTES]
-    kinds: dict[str, ColumnKind] = {c.name: c.kind for c in attributes}  # type: ignore[misc]
+    kinds: dict[str, ColumnKind] = {c.name: cast("ColumnKind", c.kind) for c in attributes}
     kinds |= {name: "duration" for name in kinds if like.data[name].dtype.kind == "m"}
     ids = next((c.name for c in like.columns if c.kind == "id"), None)
     written = {c.name: c.written or Written() for c in attributes}
