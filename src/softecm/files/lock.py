@@ -8,7 +8,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Iterator
-from contextlib import AbstractContextManager, contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from pathlib import Path
 
 from softecm._errors import WriteError
@@ -40,10 +40,11 @@ def locked(path: str | os.PathLike[str]) -> AbstractContextManager[None]:
 def locked_folder(folder: Path) -> AbstractContextManager[None]:
     """Nobody else on this machine may put files into ``folder`` in here; whoever comes second waits.
 
-    The folder may have to be made, so the lock lies among the system's temporary files.
+    The folder may have to be made, so the lock lies among the system's temporary files; where these can't be written,
+    results are written without it.
     """
-    name = f"softecm-{_digest(os.path.realpath(folder))}.lock"
-    return _holding(Path(tempfile.gettempdir()) / name, folder, wait=PATIENCE)
+    lock = Path(tempfile.gettempdir()) / f"softecm-{_digest(os.path.realpath(folder))}.lock"
+    return _holding(lock, folder, wait=PATIENCE) if os.access(lock.parent, os.W_OK) else nullcontext()
 
 
 def _digest(name: str) -> str:
