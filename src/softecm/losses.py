@@ -15,7 +15,6 @@ from softecm.distances.auto import resolve_metric
 from softecm.distances.base import SemiMetric
 from softecm.distances.functions import check_lengths, refuse_gaps, soft_dtw
 from softecm.distances.soft_dtw import check_band
-from softecm.spaces.series import SeriesSpace
 
 __all__ = ["SeriesLoss", "SoftDTW", "SoftDTWLoss", "SoftDTWLossPyTorch"]
 
@@ -152,7 +151,7 @@ class SeriesLoss(torch.nn.Module):
         super().__init__()
         self.metric = resolve_metric(metric, None)
         space = self.metric.make_space()
-        if not isinstance(space, SeriesSpace) or not space.holds_series:
+        if not space.holds_series:
             raise ValueError(f"metric must be one between series; got {metric!r}. 'softmsm' and 'softtwe' are smooth.")
         if getattr(self.metric, "gamma", None) == "auto":
             raise ValueError("metric must have a number for gamma; got 'auto', which takes data. 0.3 is usual.")

@@ -190,7 +190,7 @@ def _tried(loaded: Loaded, scale: str, n_clusters: int | None) -> Measure:
 def _check_kind(metric_name: str, loaded: Loaded) -> None:
     """Refuse a metric of series for a table, and of tables for series."""
     from softecm.distances import SEMI_METRICS
-    from softecm.spaces import SeriesSpace, States
+    from softecm.spaces import States
 
     if SEMI_METRICS[metric_name].space is States:
         if loaded.shape != "series" or loaded.table is not None or not isinstance(loaded.data, list):
@@ -199,7 +199,7 @@ def _check_kind(metric_name: str, loaded: Loaded) -> None:
                 "step per row and --id, --time and --value."
             )
         return
-    of_series = issubclass(SEMI_METRICS[metric_name].space, SeriesSpace)
+    of_series = SEMI_METRICS[metric_name].space.of_series
     if of_series and loaded.shape == "table":
         raise Problem(
             f"--metric {metric_name} compares time series, and the file was read as a table with one object per row: use "

@@ -26,7 +26,7 @@ from softecm.readers import Beside, Expected, Loaded, ReadOptions, read
 from softecm.report import three_sentences
 from softecm.report.inputs import of_series
 from softecm.report.words import five_counts
-from softecm.spaces import SeriesSpace, States, Table
+from softecm.spaces import States, Table
 from softecm.spaces.views import Views
 
 if TYPE_CHECKING:
@@ -185,7 +185,7 @@ def as_views(estimator: SoftECM, loaded: Loaded) -> Loaded:
             raise Problem(f"the model has {len(names)} matrices ({', '.join(names)}); got {len(files)} files.")
         return replace(loaded, data=dict(zip(names, files.values(), strict=True)))
     first, *others = zip(space.views, space.spaces, strict=True)
-    series = [name for name, own in others if isinstance(own, SeriesSpace)]
+    series = [name for name, own in others if own.of_series]
     embeddings = [name for name, own in others if name not in series]
     data = dict.fromkeys(space.views, [None] * len(loaded)) | {first[0]: files.pop(next(iter(files)))}
     for file, part in files.items():

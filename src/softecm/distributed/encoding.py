@@ -117,7 +117,7 @@ class Encoder:
         """The encoded block; its first object's number is the engine's to fill in."""
         with naming(raw.name):
             if self.trusted and isinstance(self.space, RealVectors) and isinstance(raw.data, np.ndarray):
-                x: Encoded = self.space.tensor(raw.data)
+                x: Encoded = self.space.encode(raw.data)
             else:
                 x = self.space.encode(self._checked(raw))
             weights = None if raw.weights is None else torch.as_tensor(raw.weights, dtype=self.dtype)

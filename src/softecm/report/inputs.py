@@ -46,7 +46,7 @@ def of_series(model: FittedModel) -> bool:
     fitted = comparing(model)
     if fitted is None or pairwise(model):
         return False
-    return isinstance(fitted.model_.space.visible, SeriesSpace)
+    return fitted.model_.space.visible.of_series
 
 
 def in_views(model: Comparing) -> bool:

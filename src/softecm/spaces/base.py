@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, Literal, Protocol, Self, TypeAlias
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Protocol, Self, TypeAlias
 
 import numpy as np
 import torch
@@ -209,6 +209,8 @@ class Space(Savable, ABC):
     """
 
     dtype: torch.dtype = torch.float64  # of what it encodes, once it is fitted
+    of_series: ClassVar[bool] = False  # objects are series, whatever is compared of them
+    holds_series: ClassVar[bool] = False  # prototypes are series, too, not features of series
     step: float = 0.0  # what differing in one attribute adds to a distance where it adds all or nothing
     sparse: bool = False  # whether objects are sparse rows: prototypes are much wider, those of sets not written down
 

@@ -406,7 +406,7 @@ def as_plain(X: Any, name: str = "X") -> Any:
 
 def read_table(X: object, name: str = "X") -> RawTable:
     """A data frame or a 2-D array as columns."""
-    return X if isinstance(X, RawTable) else raw_data(X, name).table(name)
+    return raw_data(X, name).table(name)
 
 
 def without(X: object, names: Collection[str] | None) -> Any:

@@ -87,7 +87,10 @@ class RealVectors(Space):
                 f"X must have {len(self.expected)} columns for this metric, {' and '.join(self.expected)}; got "
                 f"{rows.shape[1]}. Leave the others out, or combine it with a metric for them: softecm.distances.Combined."
             )
-        return canonical(rows) if self.sparse else rows
+        rows = canonical(rows) if self.sparse else rows
+        if not reset:  # a fit refuses them by their range
+            refuse_large(float(np.max(np.abs(rows.data if self.sparse else rows), initial=0.0)), self.dtype)
+        return rows
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -124,13 +127,7 @@ class RealVectors(Space):
     def encode(self, X: Any) -> Tensor | SparseRows:
         """Rows as a tensor (n, p), or as they are where they are sparse; shares memory with ``X`` where the type allows."""
         if self.sparse:
-            refuse_large(float(max(np.max(X.data, initial=0.0), -np.min(X.data, initial=0.0))), self.dtype)
             return SparseRows.of(X, self.dtype)
-        refuse_large(float(np.max(np.abs(X), initial=0.0)), self.dtype)
-        return self.tensor(X)
-
-    def tensor(self, X: NDArray[np.floating]) -> Tensor:
-        """The same for rows whose size was checked before."""
         numpy_dtype = np.float32 if self.dtype == torch.float32 else np.float64
         rows = np.ascontiguousarray(X, dtype=numpy_dtype)
         # torch refuses to promise not to write into a read-only array; nothing here ever does.

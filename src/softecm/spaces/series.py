@@ -6,7 +6,7 @@ import math
 from abc import abstractmethod
 from collections.abc import Hashable, Sequence, Sized
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeAlias
+from typing import TYPE_CHECKING, Any, Self, TypeAlias
 
 import numpy as np
 import torch
@@ -267,7 +267,7 @@ class SeriesSpace(Space, savable=False):
     layout: str = "tslearn"
     n_channels: int = 0
     dtype: torch.dtype = torch.float64
-    holds_series: ClassVar[bool] = False  # prototypes are series, not features of series
+    of_series = True
     SAVED = rules(
         n_channels=count(size="p"),
         length=count(least=2, most=MOST_STEPS),
@@ -300,7 +300,7 @@ class SeriesSpace(Space, savable=False):
 class SteppedSeries(SeriesSpace, savable=False):
     """Series that are encoded as they are, step by step, and so are prototypes."""
 
-    holds_series: ClassVar[bool] = True
+    holds_series = True
 
     def check_prototypes(self, prototypes: Tensor) -> None:
         """Of any length."""

@@ -19,7 +19,6 @@ from softecm.files.expected import Misfit, array, count, listed, maybe, rules, t
 from softecm.files.values import by_itself, own
 from softecm.spaces.base import Encoded, Space
 from softecm.spaces.raw import VIEWS_IN_BLOCKS, Frame, RawData, RawFrame, raw_data, refuse_other_order
-from softecm.spaces.series import SeriesSpace
 
 if TYPE_CHECKING:
     from sklearn.base import BaseEstimator
@@ -201,7 +200,7 @@ class Views(Space):
             return {name: raw.views[name] for name in self.views}
         if raw.frame is not None:
             return self._by_column(raw.frame)
-        if all(isinstance(space, SeriesSpace) for space in self.spaces):
+        if all(space.of_series for space in self.spaces):
             return dict.fromkeys(self.views, raw)
         raise ValueError(
             f"X must be a dict from the views' names to their data, {', '.join(map(repr, self.views))}, or a data "
