@@ -374,6 +374,8 @@ def raw_data(X: Any, name: str = "X") -> RawData:
             raise TypeError(VIEWS_IN_BLOCKS)
         return RawViews.of(views)
     if isinstance(X, list | tuple):
+        if RawList(X).in_blocks:
+            return RawList(X)
         _refuse_pair(X, name)
         special = any(isinstance(row, np.ma.MaskedArray | torch.Tensor) for row in X)
         return RawList([as_plain(row, name) for row in X] if special else X)
