@@ -12,18 +12,9 @@ from softecm._version import __version__
 from softecm.belief import CredalPartition
 from softecm.belief.assignments import CLEAR, checked_clear
 from softecm.readers.base import Column
-from softecm.report import fit
+from softecm.report import fit, inputs
 from softecm.report.data import ReportData
-from softecm.report.inputs import (
-    Data,
-    FittedModel,
-    comparing,
-    fitted_partition,
-    merged,
-    names_of,
-    pairwise,
-    same_masses,
-)
+from softecm.report.inputs import Data, FittedModel
 from softecm.report.page import hidden_fields
 from softecm.report.reasons import columns_set_aside
 from softecm.report.sections.columns import taken
@@ -120,7 +111,7 @@ def build(
             "out to have the model assign these objects."
         )
     scored = fit.scores(shown, labels) if scores is None else scores
-    called = names_of(X, len(shown), next((one for one in (names, ids) if one is not None), known))
+    called = inputs.names_of(X, len(shown), next((one for one in (names, ids) if one is not None), known))
     units = {c.name: c.written.unit for c in columns or () if c.written is not None}
     view = look(model, X, shown, feature_names, units)
     attributes = () if view.columns is None else view.columns.attributes
@@ -139,7 +130,7 @@ def build(
         medoids=_medoids(model, called),
         explanations=view.explanations,
         **view.map._asdict(),
-        merged=merged(model),
+        merged=inputs.merged(model),
         noun="object" if view.prototype_series is None else "series",
         clear=checked_clear(clear),
         candidates=candidates or {},
@@ -182,7 +173,7 @@ def _partition(model: FittedModel, X: Data) -> CredalPartition:
             f"X must be in memory for a report; got {type(X).__name__}. Give a sample of the objects: the report would "
             "draw no more of them anyway."
         )
-    fitted = fitted_partition(model)
+    fitted = inputs.fitted_partition(model)
     if fitted is None:
         return model.predict_partition(X)
     count = n_objects(X)
@@ -191,9 +182,9 @@ def _partition(model: FittedModel, X: Data) -> CredalPartition:
             f"X has {count} objects and the fit had {len(fitted)}. Give the objects of the fit, or for other objects "
             "partition=model.predict_partition(X)."
         )
-    if pairwise(model):
+    if inputs.pairwise(model):
         return fitted if is_square(np.asarray(X, dtype=np.float64)) else model.predict_partition(X)
-    if not same_masses(model, X, fitted):
+    if not inputs.same_masses(model, X, fitted):
         raise ValueError(
             f"X has as many objects as the fit ({len(fitted)}) but other masses: they are other objects, or links changed "
             "their masses. Choose what to show: partition=model.predict_partition(X) or partition=model.partition_."
@@ -213,7 +204,7 @@ def _calibrated(calibration: Calibration | None, count: int) -> Calibration | No
 
 def _others(model: FittedModel, shown: CredalPartition) -> list[str]:
     """That the objects are not those of the fit, where they are not as many."""
-    fitted = fitted_partition(model)
+    fitted = inputs.fitted_partition(model)
     if fitted is None or len(fitted) == len(shown):
         return []
     return [f"The fit had {len(fitted)} objects and these are {len(shown)}: the model predicts where they belong."]
@@ -221,9 +212,9 @@ def _others(model: FittedModel, shown: CredalPartition) -> list[str]:
 
 def _medoids(model: FittedModel, names: Sequence[str]) -> list[str]:
     """The objects that stand for the sets, where the prototypes are objects."""
-    fitted = comparing(model)
-    if fitted is None or not pairwise(model) or np.ndim(fitted.prototypes_) != 1:
+    fitted = inputs.comparing(model)
+    if fitted is None or not inputs.pairwise(model) or np.ndim(fitted.prototypes_) != 1:
         return []
-    known = fitted_partition(model)
+    known = inputs.fitted_partition(model)
     is_fit = known is not None and len(names) == len(known)
     return [names[int(i)] if is_fit else f"{int(i) + 1} of the fit" for i in fitted.prototypes_]

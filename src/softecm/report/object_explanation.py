@@ -13,32 +13,10 @@ from softecm._checks import is_whole, make_frame
 from softecm._text import place
 from softecm.belief import CredalPartition
 from softecm.belief.assignments import CLEAR, Decision
+from softecm.report import inputs, reasons
 from softecm.report.columns import TableColumns, columns_of, thin_columns
-from softecm.report.inputs import (
-    SAME,
-    Comparing,
-    Data,
-    every,
-    fitted_partition,
-    names_of,
-    of_series,
-    pairwise,
-    same_masses,
-    take,
-)
-from softecm.report.reasons import (
-    NO_COLUMNS,
-    Attributes,
-    Explanation,
-    Pulls,
-    Teller,
-    explanations,
-    nearest_objects,
-    noise_of,
-    series_teller,
-    terms_of,
-    towards_each,
-)
+from softecm.report.inputs import SAME, Comparing, Data
+from softecm.report.reasons import NO_COLUMNS, Attributes, Explanation, Pulls, Teller
 from softecm.report.words import named_nearest, sentence
 from softecm.spaces.views import n_objects
 
@@ -104,7 +82,7 @@ def explain_object(
 ) -> ObjectExplanation:
     """Explain object ``i`` of ``X``, counted from 0, or of that name; by its masses in ``partition``, where it is given."""
     count = n_objects(X)
-    names = names_of(X, count, ids)
+    names = inputs.names_of(X, count, ids)
     if isinstance(i, str) and i in names:
         if names.count(i) > 1:
             raise IndexError(f"i must name one object; got {i!r}, which {names.count(i)} are called. Give its number.")
@@ -114,23 +92,23 @@ def explain_object(
             f"i must be the number of one of the {count} objects of X, counted from 0, or its name; got {i!r}."
         )
     row = int(i) % count
-    one = take(X, np.array([row]))
+    one = inputs.take(X, np.array([row]))
     partition = _masses(model, X, row) if partition is None else partition[row]
-    columns, terms = _columns(model, X, row), terms_of(model, one)
-    noise = None if columns is None or terms is None else noise_of(model, X)
+    columns, terms = _columns(model, X, row), reasons.terms_of(model, one)
+    noise = None if columns is None or terms is None else reasons.noise_of(model, X)
     if noise is not None and terms is not None:
         noise = noise.of(terms.keys)
     teller: Teller | None = None if columns is None else Attributes(columns, noise)
-    teller = series_teller(model, one) if of_series(model) else teller
-    explanation = explanations(model, one, partition, np.array([0]), teller)[0]
+    teller = reasons.series_teller(model, one) if inputs.of_series(model) else teller
+    explanation = reasons.explanations(model, one, partition, np.array([0]), teller)[0]
     called = names[row]
     decision = partition.decisions(clear)[0]
-    noun = "series" if of_series(model) else "object"
+    noun = "series" if inputs.of_series(model) else "object"
     chosen = _candidates(partition, explanation)
     clusters = partition.focal_sets.cluster_names
     if terms is None:
         distances = np.asarray(model.transform(one), dtype=np.float64)[0, chosen]
-        towards = tuple(towards_each(distances[:, None])[:, 0].tolist())
+        towards = tuple(reasons.towards_each(distances[:, None])[:, 0].tolist())
         pulls = [Pulls("distance", "", towards, tuple(f"{d:.4g}" for d in distances))]
     else:
         about = (teller or Attributes(NO_COLUMNS)).about(terms.keys)
@@ -147,29 +125,29 @@ def explain_object(
 
 def _masses(model: Comparing, X: Data, row: int) -> CredalPartition:
     """The object's masses: the fit's own, which links may have changed, where ``X`` is what was fitted."""
-    predicted, fitted = model.predict_partition(take(X, np.array([row]))), fitted_partition(model)
-    if fitted is None or len(fitted) != n_objects(X) or pairwise(model):
+    predicted, fitted = model.predict_partition(inputs.take(X, np.array([row]))), inputs.fitted_partition(model)
+    if fitted is None or len(fitted) != n_objects(X) or inputs.pairwise(model):
         return predicted
     moved = np.abs(predicted.masses - fitted.masses[row]).max() > SAME
-    return fitted[row] if moved and same_masses(model, X, fitted) else predicted
+    return fitted[row] if moved and inputs.same_masses(model, X, fitted) else predicted
 
 
 def _neighbours(model: Comparing, one: Data, row: int, names: Sequence[str]) -> tuple[tuple[str, float], ...]:
     """The nearest other objects of a matrix of dissimilarities among all."""
-    if not pairwise(model):
+    if not inputs.pairwise(model):
         return ()
     distances = np.asarray(one, dtype=np.float64).ravel()
     if len(distances) != len(names):  # to other objects, whose names nobody gave
         return ()
-    return tuple((names[j], far) for j, far in nearest_objects(distances, row))
+    return tuple((names[j], far) for j, far in reasons.nearest_objects(distances, row))
 
 
 def _columns(model: Comparing, X: Data, row: int) -> TableColumns | None:
     """The object's cells, first of some whose precision is theirs; None where objects are no rows of a table."""
-    if pairwise(model) or of_series(model):
+    if inputs.pairwise(model) or inputs.of_series(model):
         return None
-    rows = np.array([row, *(r for r in every(n_objects(X), SEEN).tolist() if r != row)])
-    some = take(X, rows)
+    rows = np.array([row, *(r for r in inputs.every(n_objects(X), SEEN).tolist() if r != row)])
+    some = inputs.take(X, rows)
     return thin_columns(model, some, None) if issparse(X) else columns_of(model, some, None)
 
 
