@@ -4,6 +4,7 @@ import base64
 import datetime as dt
 import json
 import re
+from dataclasses import MISSING, fields
 from pathlib import Path
 from typing import Any
 
@@ -121,3 +122,13 @@ def test_the_file_beside_it_is_written_by_its_ending(model: Any, tmp_path: Path)
     assert facts["n_objects"] == N
     assert facts["prototypes"]["ω1"]["town"] in ("Quixadá", "Zwolle")
     assert facts["sentences"][0].startswith("Of 40 objects")
+
+
+def test_a_field_that_no_section_keeps_is_empty_without_values() -> None:
+    kept = "title partition ids rows points noun clear made_by values merged scores warnings map_note profiles explanations"
+    kept += " calibration columns candidates candidates_note history runs parameters"
+    page = report.build(ECM(2, random_state=0).fit(TABLE[["income"]]), TABLE[["income"]], values=False)
+    for field in fields(page):
+        if field.name not in kept.split():
+            empty = field.default if field.default_factory is MISSING else field.default_factory()
+            assert getattr(page, field.name) == empty, field.name
