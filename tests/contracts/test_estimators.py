@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+import torch
 from safetensors import safe_open
 from sklearn.base import BaseEstimator, clone
 from sklearn.metrics import pairwise_distances
@@ -21,6 +22,7 @@ import softecm
 from problems import DEEP
 from softecm import CECM, CEVCLUS, EVCLUS, RECM, CredalPartition, MECMdd, load_model
 from softecm.datasets import make_blobs
+from softecm.objective.equations import MassCost
 
 PUBLIC = [getattr(softecm, name) for name in softecm.__all__]
 NAMES = sorted(kind.__name__ for kind in PUBLIC if isinstance(kind, type) and issubclass(kind, BaseEstimator))
@@ -242,7 +244,26 @@ class TestEveryEstimator:
         if name != "FCM":
             assert fitted.delta_ > 0
         assert fitted.transform(X).shape == (len(X), len(fitted.focal_sets_))
-        assert np.isfinite(fitted.score(X))
+
+    def test_prediction_uses_the_masses_of_the_fit(self, name, X, fitted):
+        """Were they others, the cost of the training objects would not be the objective."""
+        if not hasattr(fitted, "score"):
+            pytest.skip("has no score")
+        if name == "WMVEC":
+            pytest.skip("its objective has the entropy of the views' weights besides")
+        assert fitted.score(X) * len(X) == pytest.approx(-fitted.objective_, rel=1e-5)
+
+    def test_weights_are_the_derivatives_of_the_cost(self, name, X, fitted):
+        rule = getattr(getattr(fitted, "model_", None), "rule", None)
+        if rule is None:
+            pytest.skip("masses follow from no distances to prototypes")
+        distances = torch.rand(5, 3, generator=torch.Generator().manual_seed(0), dtype=torch.float64).requires_grad_()
+        one = torch.ones(1, dtype=torch.float64)
+        cost = MassCost(torch.tensor([[1.0, 1.0, 2.0]], dtype=torch.float64), 2.0 * one, 3.0 * one, None, rule)
+        shares = rule.shares(distances, cost)
+        torch.testing.assert_close(shares.masses.sum(-1), torch.ones(5, dtype=torch.float64))
+        (slope,) = torch.autograd.grad(shares.cost.sum(), distances)
+        torch.testing.assert_close(shares.weights, slope)
 
     def test_restarts_are_listed(self, name, X, fitted):
         assert fitted.runs_["best"].sum() == 1

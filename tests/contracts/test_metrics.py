@@ -1,6 +1,9 @@
 """Every registered metric keeps the contract; broken ones are caught."""
 
+from dataclasses import dataclass
+
 import numpy as np
+import pandas as pd
 import pytest
 import torch
 from sklearn.metrics import adjusted_rand_score
@@ -176,3 +179,22 @@ def test_cosine_refuses_rows_of_zeros():
     X[4] = 0
     with pytest.raises(ValueError, match=r"got zeros in row 5 \(X\[4\]\)"):
         SoftECM(2, metric="cosine", random_state=0).fit(X)
+
+
+@dataclass(frozen=True)
+class Places(SemiMetric):
+    name = "places"
+    column_names = ("latitude", "longitude")
+
+    def pairwise(self, x, v):
+        return (x[:, None] - v).square().sum(-1)
+
+
+def test_columns_of_certain_names_are_asked_for_in_their_order():
+    frame = pd.DataFrame(np.random.default_rng(0).normal(size=(20, 2)), columns=["Latitude", "Longitude"])
+    model = SoftECM(2, metric=Places(), random_state=0)
+    assert len(model.fit(frame).labels_) == 20
+    with pytest.raises(ValueError, match=r"latitude and longitude in this order; .* X\[\['Latitude', 'Longitude'\]\]"):
+        model.fit(frame[["Longitude", "Latitude"]])
+    with pytest.raises(ValueError, match="must have 2 columns for this metric, latitude and longitude; got 1"):
+        model.fit(frame[["Latitude"]])

@@ -261,8 +261,11 @@ class Algorithm(Preparation[P]):
     starts_at_masses: ClassVar[bool] = False
     #: Whether ``Settings.relaxation`` says how the constraint on the sets' prototypes is kept.
     relaxes: ClassVar[bool] = False
-    #: How masses follow from distances, in the fit and in its model: eq. 7. A rule with parameters is given by a property.
-    masses: MassRule = POWER_MASSES
+
+    @property
+    def masses(self) -> MassRule:
+        """How masses follow from distances, in the fit and in its model: eq. 7."""
+        return POWER_MASSES
 
     @abstractmethod
     def problem(

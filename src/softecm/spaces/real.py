@@ -87,6 +87,13 @@ class RealVectors(Space):
                 f"X must have {len(self.expected)} columns for this metric, {' and '.join(self.expected)}; got "
                 f"{rows.shape[1]}. Leave the others out, or combine it with a metric for them: softecm.distances.Combined."
             )
+        names = [str(name).lower() for name in getattr(estimator, "feature_names_in_", ())]
+        if sorted(names) == sorted(self.expected) and names != list(self.expected):
+            ordered = [str(estimator.feature_names_in_[names.index(name)]) for name in self.expected]
+            raise ValueError(
+                f"X must have the columns {' and '.join(self.expected)} in this order; got {' and '.join(names)}. "
+                f"Reorder them: X[{ordered}]."
+            )
         rows = canonical(rows) if self.sparse else rows
         if not reset:  # a fit refuses them by their range
             refuse_large(float(np.max(np.abs(rows.data if self.sparse else rows), initial=0.0)), self.dtype)
