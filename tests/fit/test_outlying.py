@@ -132,7 +132,7 @@ def test_most_objects_nowhere_is_said_with_what_to_change(
     monkeypatch.setattr("softecm.algorithms.mecmdd.FAR", 0.1)
     with pytest.warns(NowhereWarning, match=r"most objects belong nowhere \(\d+%\)") as caught:
         model.fit(ALONE)
-    found = re.search(r"square of delta=(\S+), .* such as delta=(\S+), or delta=None", str(caught[0].message))
+    found = re.search(r"square of delta (\S+), .* such as (\S+), or delta=None", str(caught[0].message))
     assert found is not None
     assert float(found[2]) == pytest.approx(2.0 * float(found[1]))
 

@@ -95,7 +95,7 @@ def _checked(
         return None
     if auto and isinstance(value, str):
         return check_choice(name, value, ("auto",), _filled(auto, usual))
-    return check(name, value, hint=_filled(hint, usual), **bounds)
+    return check(name, value, hint=_filled(hint, usual) if "{" in hint else hint, **bounds)
 
 
 def _filled(hint: str, usual: object) -> str:
@@ -109,8 +109,8 @@ def choice(default: T, words: Collection[str], hint: str = "", *, or_other: bool
     def check(name: str, value: object, usual: object) -> object:
         if or_other and not isinstance(value, str):
             return value
-        told = _filled(hint, usual)
-        return check_choice(name, value, words, worded(told) if or_other else told)
+        remedy = _filled(hint, usual)
+        return check_choice(name, value, words, worded(remedy) if or_other else remedy)
 
     return field(default=default, metadata=rule(check))
 

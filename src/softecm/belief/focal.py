@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import chain, combinations, filterfalse, repeat
@@ -453,13 +454,12 @@ def _cluster_set(members: Iterable[int], n_clusters: int) -> ClusterSet:
 
 
 def _positive(name: str, value: int, remedy: str) -> int:
-    try:
+    number = None
+    with suppress(TypeError):
         number = operator.index(value)
-    except TypeError:
-        number = None
+    if number is not None and number >= 1 and not isinstance(value, bool):
+        return number
     remedy = remedy.format(none=literal(None))
     if number is None or isinstance(value, bool):
         raise TypeError(f"{option(name)} must be an integer of at least 1; got {value!r}. {remedy}")
-    if number < 1:
-        raise ValueError(f"{option(name)} must be at least 1; got {number}. {remedy}")
-    return number
+    raise ValueError(f"{option(name)} must be at least 1; got {number}. {remedy}")
