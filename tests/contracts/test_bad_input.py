@@ -23,7 +23,7 @@ PARAMETERS = [
             "n_init": 10**4,
             "data": np.zeros((300, 2)),
         },
-        r"n_clusters must leave a number of sets that fits in memory; got n_clusters=200",
+        r"n_clusters must leave a number of sets that fits in memory; got 200",
     ),
     ({"beta": 1.0}, r"beta must be greater than 1; got 1\.0\. Values from 1\.1 to 2 are usual: larger spreads mass"),
     ({"beta": 0.5}, r"beta must be greater than 1; got 0\.5"),

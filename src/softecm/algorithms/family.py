@@ -145,11 +145,11 @@ class PrototypeFamily(FamilyParameters, PrototypeClusterer):
                 self._doubt_of_number = doubt_of_number(objects, fitted.model, partition)
                 if self._doubt_of_number is not None:
                     warn(self._doubt_of_number, NumberOfGroupsWarning)
-        metric, few = fitted.model.metric, objects
-        if len(objects) > LOOKED_AT and not metric.discrete:
-            few = objects.sample(LOOKED_AT)
-        for doubt in metric.doubts(few.x.cpu(), fitted.model.prototypes[: self.focal_sets_.n_clusters]):
-            warn(doubt, ViewWarning)
+        if fitted.model.metric.has_doubts:
+            few = objects.sample(LOOKED_AT) if len(objects) > LOOKED_AT else objects
+            clusters = fitted.model.prototypes[: self.focal_sets_.n_clusters]
+            for doubt in fitted.model.metric.doubts(few.x.cpu(), clusters):
+                warn(doubt, ViewWarning)
         return self
 
     def _fitted(self, choice: MetricChoice, chosen: Settings, raw: RawData, sample_weight: object) -> Fitted:

@@ -256,6 +256,8 @@ class SemiMetric(Savable, ABC):
     single: ClassVar[bool] = False
     #: Whether prototypes are objects themselves, given by their numbers: there is then nothing to differentiate.
     discrete: ClassVar[bool] = False
+    #: Whether ``doubts`` may have something to say, for which some objects are sampled.
+    has_doubts: ClassVar[bool] = False
     finding: str = ""  # what a fitted metric has found about the columns, in a sentence
 
     @abstractmethod

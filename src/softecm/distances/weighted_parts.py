@@ -115,6 +115,7 @@ class Weighed(SemiMetric):
     by_set: Tensor | None  # (f, parts), where each set has weights of its own
     known_rules: ClassVar[tuple[str, ...]] = RULES
     part: ClassVar[str] = "view"  # what a part is called
+    has_doubts = True
     regular: ClassVar[float] = 1e-3  # of a part's spread, added to its dispersion where weights are learned
     SAVED = rules(
         shares=listed(number(UNIT)),

@@ -347,7 +347,7 @@ class InMemory(Objects[E]):
 
     def quicker(self, algorithm: Preparation[object], *, rounded: bool) -> Version:
         """Combinations of objects, fewer steps, or half the digits: the first of these that there is."""
-        combined = self.metric.closed_form.combined(self.x)
+        combined = self.metric.closed_form.combined(self.x) if self.space.sparse else None
         if combined is not None:
             space = combined.make_space()
             return Version(replace(self, metric=combined, space=space, x=WholeRows(self.x)), space)  # type: ignore[arg-type]
