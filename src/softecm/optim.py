@@ -9,7 +9,7 @@ it has one) on the objective with the masses minimised out; each step is accepte
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, fields, is_dataclass, replace
+from dataclasses import Field, dataclass, field, fields, is_dataclass, replace
 from functools import partial
 from itertools import repeat
 from operator import attrgetter, itemgetter
@@ -35,10 +35,11 @@ def mapped(function: Callable[..., Tensor], value: B, *others: B) -> B:
         return function(value, *others)  # type: ignore[return-value]
     if isinstance(value, tuple):
         return tuple(map(mapped, repeat(function), value, *others))  # type: ignore[return-value, arg-type]
-    parts = {}
-    for part in fields(value):  # type: ignore[arg-type]
+    kind, parts = type(value), {}
+    assert is_dataclass(value)
+    for part in fields(value):
         parts[part.name] = mapped(function, *map(attrgetter(part.name), (value, *others)))
-    return type(value)(**parts)
+    return kind(**parts)
 
 
 class Batch:
@@ -83,6 +84,7 @@ class Selectable(Protocol):
 class PlainProblem:
     """A frozen dataclass that is a problem of the loop in which nothing but ``cost`` leads with the run."""
 
+    __dataclass_fields__: ClassVar[dict[str, Field[object]]]
     cost: Selectable
     patience: ClassVar[int] = 1
     rises: ClassVar[str] = "refused"
@@ -90,7 +92,7 @@ class PlainProblem:
 
     def select(self, runs: Tensor) -> Self:
         """The same for some of the runs."""
-        return replace(self, cost=self.cost.select(runs))  # type: ignore[type-var]
+        return replace(self, cost=self.cost.select(runs))
 
 
 def along(values: Tensor, like: Tensor) -> Tensor:
@@ -112,7 +114,8 @@ def named_tensors(value: object, name: str) -> dict[str, Tensor]:
     if isinstance(value, tuple):
         parts = {str(i): part for i, part in enumerate(value)}
     else:
-        parts = {f.name: getattr(value, f.name) for f in fields(value)}  # type: ignore[arg-type]
+        assert is_dataclass(value)
+        parts = {f.name: getattr(value, f.name) for f in fields(value)}
     return {path: t for key, part in parts.items() for path, t in named_tensors(part, f"{name}.{key}").items()}
 
 
@@ -120,7 +123,8 @@ def from_tensors(kind: type[B], tensors: Mapping[str, Tensor], name: str) -> B:
     """The inverse of ``named_tensors``: a value of this kind; what is not there is None."""
     hints = get_type_hints(kind)
     parts: dict[str, object] = {}
-    for part in fields(kind):  # type: ignore[arg-type]
+    assert is_dataclass(kind)
+    for part in fields(kind):
         path, hint = f"{name}.{part.name}", hints[part.name]
         if is_dataclass(hint):
             parts[part.name] = from_tensors(hint, tensors, path)  # type: ignore[arg-type]
