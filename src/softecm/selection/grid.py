@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import hashlib
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import product
@@ -172,14 +172,14 @@ def batch_key(options: Mapping[str, object]) -> str:
     return repr(sorted((name, describe(value)) for name, value in options.items() if name not in FREE))
 
 
-def make_tasks(cells: Sequence[Cell], sizes: Mapping[str, int], kind: str = "cells", first: int = 0) -> list[Task]:
-    """Cut cells into tasks of at most ``sizes[batch_key]`` cells, always the same way."""
+def make_tasks(cells: Sequence[Cell], size_of: Callable[[Cell], int], kind: str, first: int = 0) -> list[Task]:
+    """Cut cells into tasks of at most so many cells as suits them, always the same way."""
     groups: dict[tuple[str, str], list[Cell]] = {}
     for cell in cells:
         groups.setdefault((cell.data, cell.key), []).append(cell)
     tasks: list[Task] = []
-    for (data, key), members in groups.items():
-        size = max(1, sizes[f"{data}\n{key}"])
+    for members in groups.values():
+        size = max(1, size_of(members[0]))
         for start in range(0, len(members), size):
             tasks.append(Task(first + len(tasks), kind, tuple(members[start : start + size])))
     return tasks

@@ -211,16 +211,13 @@ def _tasks(
     cells: Sequence[Cell], datasets: Mapping[str, Data], resamples: int, done: Mapping[str, object]
 ) -> list[Task]:
     """What is to be done, in batches."""
-    sizes: dict[str, int] = {}
     first = {cell.combination: cell for cell in reversed(cells)} if resamples else {}
     once = [first[combination] for combination in sorted(first)]
     todo = {kind: [c for c in of if _item(kind, c) not in done] for kind, of in (("cells", cells), ("stability", once))}
-    for cell in [*todo["cells"], *todo["stability"]]:
-        key = f"{cell.data}\n{cell.key}"
-        if key not in sizes:
-            sizes[key] = batch_size(cell, datasets[cell.data])
-    tasks = make_tasks(todo["cells"], sizes)
-    return tasks + make_tasks(todo["stability"], sizes, "stability", len(tasks))
+    tasks: list[Task] = []
+    for kind, cells_of in todo.items():
+        tasks += make_tasks(cells_of, lambda cell: batch_size(cell, datasets[cell.data]), kind, len(tasks))
+    return tasks
 
 
 def _work(cells: Sequence[Cell], datasets: Mapping[str, Data], resamples: int) -> dict[str, str]:
