@@ -87,8 +87,22 @@ class GroupsSection(Section):
 
     @cached_property
     def traits(self) -> list[tuple[SetName, str, Markup | str]]:
-        """What distinguishes each set."""
-        return _traits(self.data, self.sets)
+        """What tells the objects of each set from all others; of a group first a sentence."""
+        data, profiles = self.data, self.data.profiles
+        if profiles is None or len(profiles.sizes) == 1:
+            return []
+        columns = {attribute.name: attribute for attribute in data.attributes}
+        lines: list[tuple[SetName, str, Markup | str]] = []
+        for one in (one for one in [*self.sets[1:], self.sets[0]] if one.label in profiles.sizes):
+            traits = profiles.of(one.label)
+            text = Markup("; ").join(trait_text(trait, columns.get(trait.column)) for trait in traits[:MOST_TRAITS])
+            if len(traits) > MOST_TRAITS:
+                text += f"; and {len(traits) - MOST_TRAITS} more"
+            is_group = 1 <= one.number <= data.partition.n_clusters
+            if not text and not is_group:
+                text = Markup('<span class="soft">{}</span>').format(profiles.untold(one.label))
+            lines.append((one, profiles.sentence(one.label, data.noun) if is_group else "", text))
+        return lines
 
     @cached_property
     def rules(self) -> list[tuple[Leaf, str]]:
@@ -99,7 +113,16 @@ class GroupsSection(Section):
     @cached_property
     def prototypes(self) -> Prototypes:
         """The table of prototypes of the sets that are shown."""
-        return _prototypes(self.data, [one.number for one in self.shown])
+        data, chosen = self.data, ordered(self.data)
+        ends = {j: _ends(data, j) for j in chosen}
+        cells = data.prototypes if len(data.prototypes) else ()
+        rows = [
+            [_prototype_cell(cells[one.number - 1][j], data.attributes[j], ends[j]) for j in (chosen if cells else ())]
+            + ([PrototypeCell(data.medoids[one.number - 1])] if data.medoids else [])
+            for one in self.shown
+        ]
+        names = [data.attributes[j].name for j in chosen]
+        return Prototypes(_lead(data), names, len(data.attributes) - len(chosen), rows)
 
     def payload(self) -> Json:
         """For series: prototypes of the sets, the surest members of each, and those that are explained."""
@@ -182,28 +205,6 @@ def _thinned(series: ArrayLike) -> Json:
 # ------------------------------------------------------------------ what each group is
 
 
-def _traits(data: ReportData, sets: Sequence[SetName]) -> list[tuple[SetName, str, Markup | str]]:
-    """What tells the objects of each set from all others; of a group first a sentence."""
-    if data.profiles is None or len(data.profiles.sizes) == 1:
-        return []
-    columns = {attribute.name: attribute for attribute in data.attributes}
-    lines: list[tuple[SetName, str, Markup | str]] = []
-    for one in [*sets[1:], sets[0]]:
-        if one.label not in data.profiles.sizes:
-            continue
-        traits = data.profiles.of(one.label)
-        text = Markup("; ").join(trait_text(trait, columns.get(trait.column)) for trait in traits[:MOST_TRAITS])
-        more = len(traits) - MOST_TRAITS
-        if more > 0:
-            text += f"; and {more} more"
-        is_group = 1 <= one.number <= data.partition.n_clusters
-        sentence = data.profiles.sentence(one.label, data.noun) if is_group else ""
-        if not text and not is_group:
-            text = Markup('<span class="soft">{}</span>').format(data.profiles.untold(one.label))
-        lines.append((one, sentence, text))
-    return lines
-
-
 def trait_text(trait: Trait, attribute: Attribute | None) -> Markup:
     """What distinguishes a group in one column, in the column's own precision and unit."""
     name = Markup('<em dir="auto">{}</em>').format(trait.column)
@@ -226,19 +227,6 @@ def _shown(value: float, attribute: Attribute | None) -> str:
 
 
 # ------------------------------------------------------------------ prototypes
-
-
-def _prototypes(data: ReportData, numbers: Sequence[int]) -> Prototypes:
-    chosen = ordered(data)
-    ends = {j: _ends(data, j) for j in chosen}
-    cells = data.prototypes if len(data.prototypes) else ()
-    rows = [
-        [_prototype_cell(cells[s - 1][j], data.attributes[j], ends[j]) for j in (chosen if cells else ())]
-        + ([PrototypeCell(data.medoids[s - 1])] if data.medoids else [])
-        for s in numbers
-    ]
-    names = [data.attributes[j].name for j in chosen]
-    return Prototypes(_lead(data), names, len(data.attributes) - len(chosen), rows)
 
 
 def _lead(data: ReportData) -> str:
