@@ -2,12 +2,13 @@
 
 import math
 import re
+import warnings
 
 import numpy as np
 import pandas as pd
 import pytest
 
-from softecm import ECM, EVCLUS, SoftECM
+from softecm import ECM, EVCLUS, NumberOfGroupsWarning, SoftECM
 from softecm.datasets import make_blobs
 from softecm.distances import Mixed
 from softecm.selection import (
@@ -177,3 +178,31 @@ def test_a_column_that_makes_twins_of_all_groups_is_named(tossed):
     corners = np.repeat([[0.0, 0.0], [0.0, 9.0], [9.0, 0.0], [9.0, 9.0]], 20, 0)
     grid = corners + np.random.default_rng(0).normal(size=(80, 2))
     assert twins(SoftECM(4, random_state=0).fit(grid), grid) is None
+
+
+def midway(seed: int, n: int, part: int) -> np.ndarray:
+    """Three groups, and a few objects close together: midway between the first two, or apart from all."""
+    rng = np.random.default_rng(seed)
+    places = np.array([[0.0, 0.0], [16.0, 0.0], [8.0, 20.0], [8.0, 0.0 if part else -20.0]])
+    return places[np.r_[np.repeat([0, 1, 2], n), np.full(12, 3)]] + 0.8 * rng.normal(size=(3 * n + 12, 2))
+
+
+@pytest.mark.parametrize("seed", [0, 1])
+def test_a_small_group_midway_between_two_others_is_called_so(seed):
+    estimator = SoftECM(metric="sqeuclidean", random_state=0)
+    with pytest.warns(
+        NumberOfGroupsWarning, match=r"is small \(12 of 192 .* midway between .* With 3 groups they are called so"
+    ):
+        assert choose_n_clusters(midway(seed, 60, 1), estimator=estimator).n_clusters == 4
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", NumberOfGroupsWarning)
+        assert choose_n_clusters(midway(seed, 60, 0), estimator=estimator).n_clusters == 4
+
+
+def test_objects_between_that_lie_close_together_are_no_part_of_a_group():
+    X = midway(0, 60, 1)
+    X[180:] = [7.2, 0.0] + 0.3 * np.random.default_rng(0).normal(size=(12, 2))  # a little nearer to the first
+    with pytest.warns(
+        NumberOfGroupsWarning, match=r"^the objects between ω1 and ω3 lie close together: .* \(4 groups\)\.$"
+    ):
+        SoftECM(3, metric="sqeuclidean", random_state=0).fit(X)

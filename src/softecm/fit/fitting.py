@@ -315,10 +315,16 @@ def doubt_of_number(objects: InMemory[Encoded], model: PrototypeModel, partition
     columns = _columns(x, model, labels)
     if columns is None:
         return None
+    sets = partition.masses[rows].argmax(1)
     for k in range(c):
         own = labels == k
         if _falls_into_two(columns[own], weights[own]):
-            return f"{focal.cluster_names[k]} falls into two parts: perhaps {c + 1} groups."
+            alone = own & (sets <= c)  # without those that are said to lie between it and others
+            if (alone == own).all() or _falls_into_two(columns[alone], weights[alone]):
+                return f"{focal.cluster_names[k]} falls into two parts: perhaps {c + 1} groups."
+            most = int(np.bincount(sets[own & ~alone]).argmax())
+            ends = " and ".join(focal.cluster_names[j] for j in focal.sets[most - 1])
+            return f"the objects between {ends} lie close together: perhaps they are a group of their own ({c + 1} groups)."
     return None
 
 

@@ -26,6 +26,7 @@ from softecm.selection.grid import digest, make_cells
 from softecm.selection.measures import Measures, measures
 from softecm.selection.mixtures import AS_FAR, MixtureEvidence
 from softecm.selection.rules import RULES, pick_rule
+from softecm.selection.small_between import small_between
 from softecm.selection.stability import part_of, run_stability
 from softecm.selection.twins import twins, twins_remark
 from softecm.spaces.base import refuse_dissimilarities
@@ -237,6 +238,8 @@ def _warn_of(choice: Choice[Model], X: object) -> None:
     column = twins(choice.model, X)
     if column is not None:
         warn(twins_remark(column), TwinsWarning)
+    if small := small_between(choice.model, X):
+        warn(small, NumberOfGroupsWarning)
     if choice.edge:
         warn(edge_remark(choice), SearchEdgeWarning)
 

@@ -155,7 +155,7 @@ class Sweep:
         Parameters
         ----------
         x, y : str, grid parameters
-        value : name of a column of numbers
+        value : str, a numeric column
         ax : Matplotlib axes, optional
 
         Returns
