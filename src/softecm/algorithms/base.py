@@ -449,7 +449,8 @@ class PrototypeClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Evid
 
             columns, lazy = Columns.of(self), raw.without(getattr(self, "left_out_", None)).value
             return predict_scattered(self.model_, type(self).__name__, columns, lazy)  # type: ignore[return-value]
-        return self.model_.partition(self._encode(raw))
+        x = self._encode(raw)  # refuses a model that is not fitted
+        return self.model_.partition(x)
 
     def repartition(
         self, X: Any, *, alpha: float | None = None, beta: float | None = None, delta: float | str | None = "fitted"
