@@ -36,7 +36,9 @@ def run(path: Path, table: Path | None, output: Path | None, *, lam: float, forc
     """Fit the tree, say its rules, write them where asked."""
     out, err = consoles()
     if output is not None:
-        _check_output(output, force=force)
+        if output.suffix.lower() not in (".txt", ".json", *FIGURES):
+            raise Problem(f"--output must end in .txt, .json, {', '.join(FIGURES)}; got {output}.")
+        check_new_file(output, force=force)
     folder = ResultFolder.open(path)
     if table is None and not folder.has_values:
         raise Problem(
@@ -144,12 +146,6 @@ def _channels(folder: ResultFolder, data: Any) -> list[str] | None:
     if not of_series(folder.model) or hasattr(data, "columns") or names == ["channel 1"]:
         return None
     return names if np.shape(data[0])[1:] == (len(names),) else None
-
-
-def _check_output(output: Path, *, force: bool) -> None:
-    if output.suffix.lower() not in (".txt", ".json", *FIGURES):
-        raise Problem(f"--output must end in .txt, .json, {', '.join(FIGURES)}; got {output}.")
-    check_new_file(output, force=force)
 
 
 def _write(tree: ExplanationTree, path: Path, kind: str) -> None:

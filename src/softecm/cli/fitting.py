@@ -411,15 +411,8 @@ def _interrupts(err: Console) -> Iterator[Callable[[], bool]]:
 
 def user_messages(caught: Sequence[warnings.WarningMessage]) -> tuple[str, ...]:
     """The warnings meant for users, once each, as sentences."""
-    return tuple(dict.fromkeys(_plain(w) for w in caught if _for_users(w)))
-
-
-def _for_users(warning: warnings.WarningMessage) -> bool:
-    return issubclass(warning.category, UserWarning) and not issubclass(warning.category, DeprecationWarning)
-
-
-def _plain(warning: warnings.WarningMessage) -> str:
-    return _sentence(" ".join(str(warning.message).split()))
+    texts = (" ".join(str(one.message).split()) for one in caught if issubclass(one.category, UserWarning))
+    return tuple(dict.fromkeys(map(_sentence, texts)))
 
 
 def _sentence(text: str) -> str:

@@ -51,7 +51,8 @@ def run(
     (out, err), machine = consoles(), INVOCATION.get().machine
     target = output or Path(f"{file.stem}-partition.csv")
     if not to_stdout:
-        _check_place(target, [file, model, *views.files], force=force)
+        check_new_file(target, force=force)  # before it is computed
+        check_replaced([target], kind="partition", inputs=[file, model, *views.files])
     estimator = load(model)
     _check_views(estimator, model, views)
     with err.status(f"reading {file}"):
@@ -108,12 +109,6 @@ def _records(table: pd.DataFrame) -> list[dict[str, object]]:
         table.to_json(orient="records", date_format="iso", double_precision=10)
     )
     return records
-
-
-def _check_place(target: Path, inputs: list[Path], *, force: bool) -> None:
-    """Refuse what would keep the table from being written, before it is computed."""
-    check_new_file(target, force=force)
-    check_replaced([target], kind="partition", inputs=inputs)
 
 
 def _several_views(estimator: SoftECM) -> Views | None:

@@ -56,6 +56,8 @@ class RuleChoice(NamedTuple):
 
 def run(file: Path, options: SweepOptions) -> None:
     """Read, check the grid, run what the journal does not have yet, write and say what was chosen."""
+    from softecm.selection import RULES
+
     out, err = consoles()
     params, rule = options.params(), options.rule
     values = {name: _values(name, text) for name, text in options.grid().items()}
@@ -76,7 +78,7 @@ def run(file: Path, options: SweepOptions) -> None:
     refits = {"seeds": options.seeds, "resamples": options.resamples}
     result = _sweep(loaded, values, {**params, "metric": measure.metric}, refits, book, err)
     rule = result.usual_rule if rule == "auto" else rule
-    choices = {name: _choice(result, name) for name in _rules(result)}
+    choices = {name: _choice(result, name) for name, known in RULES.items() if known.column in result.columns}
     summary = _summary(file, (measure.name, measure.why), result, values, rule, choices)
     to_folder(folder, lambda work: _write(work, result, values, choices[rule], rule, summary), force=True)
     _say(out, folder, result, values, rule, choices)
@@ -158,12 +160,6 @@ def _sweep(
 
 
 # ------------------------------------------------------------------ what was chosen
-
-
-def _rules(result: Sweep) -> list[str]:
-    from softecm.selection import RULES
-
-    return [name for name, rule in RULES.items() if rule.column in result.columns]
 
 
 def _choice(result: Sweep, rule: str) -> RuleChoice:

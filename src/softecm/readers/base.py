@@ -300,7 +300,7 @@ def readable(path: Path, what: str) -> Iterator[None]:
     """Whatever another library raises on a damaged file, as a ``ReadError``."""
     try:
         yield
-    except (ReadError, MemoryError):
+    except ReadError:
         raise
     except Exception as error:
         raise ReadError(f"{path} can't be read as {what}: {brief(error)}.") from error

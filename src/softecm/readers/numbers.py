@@ -180,11 +180,6 @@ def values_among(column: pd.Series, kinds: type | tuple[type, ...]) -> pd.Series
     return filled[[isinstance(cell, kinds) and not isinstance(cell, bool) for cell in filled]]
 
 
-def evidence_of(cells: Iterable[str]) -> set[str]:
-    """The decimal signs that cells prove."""
-    return {sign for cell in cells if (one := spelled(cell)) is not None and len(sign := one.evidence) == 1}
-
-
 def are_codes(cells: Iterable[str]) -> bool:
     """Whether digits with leading zeros are codes: all equally long, or all with a zero; 0, 01, …, 12 counts something."""
     digits = {cell.strip() for cell in cells}
