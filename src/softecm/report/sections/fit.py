@@ -57,7 +57,7 @@ def _cell(key: str, value: object) -> str:
     return str(int(as_float(value)) + 1) if key == "run" else as_number(value)
 
 
-class Tried(NamedTuple):
+class TriedNumber(NamedTuple):
     """A number of groups that was tried, and where its mark is in the figure."""
 
     number: int
@@ -73,12 +73,12 @@ class FitSection(Section):
     key, link = "run", "The fit"
 
     @property
-    def tried(self) -> list[Tried]:
+    def tried(self) -> list[TriedNumber]:
         """Each number of groups; those that merged lie below the others."""
         candidates, chosen = self.data.candidates, self.data.partition.n_clusters
         step, every = (WIDE - LEFT - RIGHT) / max(len(candidates), 1), -(-len(candidates) // MOST_NAMED)
         return [
-            Tried(c, value, LEFT + (i + 0.5) * step, self._height(value), i % every == 0 or c == chosen)
+            TriedNumber(c, value, LEFT + (i + 0.5) * step, self._height(value), i % every == 0 or c == chosen)
             for i, (c, value) in enumerate(candidates.items())
         ]
 
