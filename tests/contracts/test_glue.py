@@ -23,7 +23,7 @@ from softecm.fit.algorithm import mass_cost, soft_ecm_problem
 from softecm.fit.stages import gabriel
 from softecm.objective.problem import RELAXATIONS, SOLVERS
 from softecm.objective.pull import PrototypePull
-from softecm.readers.numbers import _whole
+from softecm.readers.numbers import whole_numbers
 from softecm.selection import stability, sweep
 from softecm.spaces.sparse import SparseRows, WholeRows
 from softecm.spaces.views import EncodedViews
@@ -94,8 +94,8 @@ def test_an_honest_tree_has_not_seen_what_it_judges():
 
 
 def test_whole_numbers_that_floats_can_not_hold_stay_floats():
-    assert _whole(pd.Series([1.0, 2.0**53 - 1])).dtype.kind == "i"
-    assert _whole(pd.Series([1.0, 2.0**53])).dtype.kind == "f"
+    assert whole_numbers(pd.Series([1.0, 2.0**53 - 1])).dtype.kind == "i"
+    assert whole_numbers(pd.Series([1.0, 2.0**53])).dtype.kind == "f"
 
 
 def test_weights_of_matrices_count_like_copies():
