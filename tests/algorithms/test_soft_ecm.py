@@ -85,7 +85,7 @@ def test_the_paper_reads_the_diamond_so():
 
 
 def test_a_large_lambda_merges_and_says_so():
-    with pytest.warns(CollapseWarning, match=r"relaxation='gap', which never does, or lam=0\.875"):
+    with pytest.warns(CollapseWarning, match=r"relaxation='gap', which never does, or a lam of 0\.875"):
         model = SoftECM(2, **PAPER, lam=3.5, random_state=0).fit(DIAMOND)
     assert model.collapsed_
     assert model.separation_ < 1e-4
