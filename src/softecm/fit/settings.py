@@ -361,8 +361,8 @@ def check_size(chosen: Settings, n: int, *, quadratic: bool, compares: bool = Fa
     remedies = _remedies(size, c, largest, free)
     if remedies:
         raise ValueError(
-            f"{option('n_clusters')} must leave a number of sets that fits in memory; got {option('n_clusters', c)}, which "
-            f"makes {size.f} sets of up to {largest} clusters: {asks}. Use {' or '.join(remedies)}."
+            f"{option('n_clusters')} must leave a number of sets that fits in memory; got {c}, which makes {size.f} sets "
+            f"of up to {largest} clusters: {asks}. Use {' or '.join(remedies)}."
         )
     what = "dissimilarities" if compares else f"masses on {size.f} sets"
     blocks = "" if compares else worded(" Or give them in blocks (softecm.distributed).")
