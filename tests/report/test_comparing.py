@@ -54,6 +54,14 @@ def test_a_new_group_is_named_and_outliers_are_in_no_group():
     ]
 
 
+def test_a_group_of_new_objects_alone_is_new():
+    before = CredalPartition(np.eye(4)[THREE + 1], FocalSets(3, ((0,), (1,), (2,))))
+    after = CredalPartition(np.eye(5)[THREE + 1], FocalSets(4, ((0,), (1,), (2,), (3,))))
+    assert "ω4 is new in B: none of its objects are in A." in compare(before, after, alone=(0, 40)).sentences()
+    assert "ω4 of A is gone in B: none of its objects are there." in compare(after, before, alone=(40, 0)).sentences()
+    assert "No group is split, merged, new or gone." in compare(before, after).sentences()
+
+
 def test_a_move_is_shown_under_the_names_of_both():
     moved = (THREE + 1) % 3
     moved[0] = 2

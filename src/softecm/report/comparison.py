@@ -104,13 +104,13 @@ class Comparison:
     def appeared(self) -> dict[str, str]:
         """Groups of the second that are none of the first's, and where their objects were."""
         known = {*self.matches.values(), *(name for parts in self.splits.values() for name in parts)}
-        return _from_where(self.table.T, self.second, self.first, known)
+        return _from_where(self.table.T, self.second, self.first, known, empty=self.alone[1] > 0)
 
     @property
     def vanished(self) -> dict[str, str]:
         """Groups of the first that the second does not have, and where their objects are."""
         known = {*self.matches, *(name for groups in self.merges.values() for name in groups)}
-        return _from_where(self.table, self.first, self.second, known)
+        return _from_where(self.table, self.first, self.second, known, empty=self.alone[0] > 0)
 
     @cached_property
     def scores(self) -> dict[str, tuple[float, float, float]]:
@@ -385,11 +385,20 @@ def _shares(counts: IntArray) -> FloatArray:
     return shares
 
 
-def _from_where(counts: IntArray, of: CredalPartition, other: CredalPartition, known: set[str]) -> dict[str, str]:
-    """Groups that have objects and are not known, and in which groups of the other partition these are."""
+def _from_where(
+    counts: IntArray, of: CredalPartition, other: CredalPartition, known: set[str], *, empty: bool
+) -> dict[str, str]:
+    """Groups that are not known, and in which groups of the other partition their objects are.
+
+    ``empty``: also those without an object that is compared, because only one of the two has their objects.
+    """
     names, places = of.focal_sets.cluster_names, (*other.focal_sets.cluster_names, "no group")
-    rows = {name: row for name, row in zip(names, counts.tolist(), strict=False) if name not in known and any(row)}
-    return {name: _in_groups(row, places) for name, row in rows.items()}
+    rows = {name: row for name, row in zip(names, counts.tolist(), strict=False) if name not in known}
+    return {
+        name: _in_groups(row, places) if any(row) else "none of its objects are"
+        for name, row in rows.items()
+        if any(row) or (empty and not name.startswith("no group "))
+    }
 
 
 def _in_groups(counts: Sequence[int], places: Sequence[str]) -> str:
