@@ -172,7 +172,7 @@ def interruptible() -> Iterator[None]:
     signal.signal(signal.SIGINT, _noted)
     try:
         yield
-        look()
+        raise_if_interrupted()
     except Exception as error:  # what an interrupted compiler leaves behind
         if _asked:
             raise KeyboardInterrupt from error
@@ -182,7 +182,7 @@ def interruptible() -> Iterator[None]:
         signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
-def look() -> None:
+def raise_if_interrupted() -> None:
     """Raise the ``KeyboardInterrupt`` that was asked for and got lost."""
     if _asked and threading.current_thread() is threading.main_thread():
         raise KeyboardInterrupt

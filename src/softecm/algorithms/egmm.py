@@ -15,7 +15,7 @@ from sklearn.utils.validation import check_is_fitted
 from threadpoolctl import threadpool_limits
 
 from softecm._checks import HOW_MANY
-from softecm._engine import look, threads
+from softecm._engine import raise_if_interrupted, threads
 from softecm.algorithms.base import EvidentialClusterer, checked_rows
 from softecm.algorithms.parameters import (
     FocalParameters,
@@ -129,7 +129,7 @@ def egmm(
     masses, likelihood = posteriors(sample.x, mixture, mean)
     history.append(-_penalised(sample, likelihood, mixture))
     for iteration in range(max_iter):
-        look()
+        raise_if_interrupted()
         if stopped(callback):
             break
         mixture = maximised(sample, masses, mixture, mean)

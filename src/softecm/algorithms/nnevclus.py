@@ -16,7 +16,7 @@ from sklearn.utils.validation import check_is_fitted
 from torch import Tensor
 
 from softecm._checks import check_count
-from softecm._engine import check_memory, choose_device, look, threads
+from softecm._engine import check_memory, choose_device, raise_if_interrupted, threads
 from softecm._warnings import warn
 from softecm.algorithms.base import EvidentialClusterer, checked_rows
 from softecm.algorithms.conflicts import FAR, conflict_of, link_cost_of
@@ -203,7 +203,7 @@ def descend(
     history, seen, gain, wild, converged = [value], [value], 1.0, not np.isfinite(value), False
     trial = network.flat - rates * slope
     for iteration in range(max_iter):
-        look()
+        raise_if_interrupted()
         if stopped(callback):
             break
         if gain < tol * abs(value):

@@ -21,7 +21,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from softecm._engine import look
+from softecm._engine import raise_if_interrupted
 
 Runs = Mapping[str, NDArray[np.generic]]  # columns of a table with a row a run
 MERGED = 0.0025  # clusters closer than this part of the data's own spread count as one
@@ -358,7 +358,7 @@ def iterate(
     best, stop = problem.rises == "taken, best kept", stopped(callback)
     try:
         while rounds.iteration < max_iter and len(rounds.active) and not stop:
-            look()
+            raise_if_interrupted()
             state = problem.step(rounds.state)
             moved = without_rises(state, rounds.state) if problem.rises == "refused" else (state, state.change)
             new = rounds.after(*moved, problem, gain)

@@ -113,15 +113,15 @@ def first_stage(fit: Fit) -> Stage:
     single = fit.using(focal=simple, beta=BETA, lam=0.0, relaxation=Exact, pairs=None, gain=gain)
     if settings.init.staged and not objects.metric.closed_form.quadratic:
         single = single.using(solver=quicker(objects, single.settings))
-    unit = first_delta(objects)
+    initial_delta = first_delta(objects)
     if checkpoints is not None and checkpoints.reached == "clusters":
         facts = checkpoints.facts
         runs = {name: np.asarray(column) for name, column in facts["runs"].items()}
         start = BestStart(checkpoints.start, runs, facts["close"], facts.get("beta", BETA))
     else:
-        start = _in_full(single, moved_clusters(_compared(single, unit)), unit)
-        if _pulled_together(single, start, unit):
-            start = _with_softer_masses(single, start, unit)
+        start = _refine_on_all(single, moved_clusters(_compare_starts(single, initial_delta)), initial_delta)
+        if _pulled_together(single, start, initial_delta):
+            start = _with_softer_masses(single, start, initial_delta)
     if start.beta < BETA <= settings.beta:
         warn(
             f"{option('beta', settings.beta)} pulls the clusters together, as happens with many noisy columns, so they "
@@ -136,7 +136,7 @@ def first_stage(fit: Fit) -> Stage:
     last = replace(single.settings, beta=start.beta, delta=start.delta, finds_delta=False)
     last = replace(last, solver=quicker(objects, last))
     (outcome,) = single.solve((last, start.place), checkpointed=True)
-    delta = robust_delta(single, objects, outcome, unit, OUTLYING) if settings.finds_delta else start.delta
+    delta = robust_delta(single, objects, outcome, initial_delta, OUTLYING) if settings.finds_delta else start.delta
     return Stage(outcome, start.runs, delta, neighbours(single, outcome))
 
 
@@ -166,29 +166,31 @@ def clusters_alone(fit: Fit, clusters: Tensor, close: float | None) -> Outcome:
     return single
 
 
-def _pulled_together(fit: Fit, start: BestStart, unit: float) -> bool:
+def _pulled_together(fit: Fit, start: BestStart, initial_delta: float) -> bool:
     """Whether the clusters of a start have merged, or most of them hold next to nothing, as in many columns of noise."""
     objects, c = fit.objects, fit.settings.n_clusters
     points = fit.algorithm.adds_sets and objects.metric.closed_form.quadratic  # other prototypes: as it was
     if not objects.are_here or c < 2 or not points:
         return False
-    return (start.merged or _left(objects, start.place, WIDER * unit)[1]) and objects.distinct(c) is None
+    return (start.merged or _capped_distance(objects, start.place, WIDER * initial_delta)[1]) and objects.distinct(
+        c
+    ) is None
 
 
-def _with_softer_masses(fit: Fit, best: BestStart, unit: float) -> BestStart:
+def _with_softer_masses(fit: Fit, best: BestStart, initial_delta: float) -> BestStart:
     """A start with a beta so near to 1 that clusters stay apart.
 
     A few smaller betas are tried; that is taken whose clusters leave the objects least far from the nearest of them.
     """
     objects, wide = (
         fit.objects,
-        WIDER * unit,
+        WIDER * initial_delta,
     )  # noise puts any two objects further apart than either from the barycentre
-    left, _ = _left(objects, best.place, wide)
+    left, _ = _capped_distance(objects, best.place, wide)
     for beta in SOFTER:
         softer = replace(fit.using(beta=beta), checkpoints=None)
-        tried = _in_full(softer, moved_clusters(_compared(softer, wide)), wide)
-        far, lost = _left(objects, tried.place, wide)
+        tried = _refine_on_all(softer, moved_clusters(_compare_starts(softer, wide)), wide)
+        far, lost = _capped_distance(objects, tried.place, wide)
         if far < left and not tried.merged:
             best, left = tried, far
             if not lost:
@@ -196,7 +198,7 @@ def _with_softer_masses(fit: Fit, best: BestStart, unit: float) -> BestStart:
     return best
 
 
-def _left(objects: Objects[Encoded], start: Tensor, cap: float) -> tuple[float, bool]:
+def _capped_distance(objects: Objects[Encoded], start: Tensor, cap: float) -> tuple[float, bool]:
     """How far all objects are from the nearest cluster, capped; whether most clusters are nearest to hardly any."""
     d, which = nearest_of(objects.metric, objects.x.cpu(), start[0].cpu())
     held = np.bincount(which.numpy(), objects.counts, len(start[0]))
@@ -204,22 +206,22 @@ def _left(objects: Objects[Encoded], start: Tensor, cap: float) -> tuple[float, 
     return float(objects.counts @ np.minimum(d.numpy(), cap**2)), bool(2 * few.sum() > len(held))
 
 
-def _compared(fit: Fit, unit: float) -> ComparedStarts:
+def _compare_starts(fit: Fit, initial_delta: float) -> ComparedStarts:
     """The best of the starts, on a sample of many objects, or on a quicker version of them.
 
-    ``unit`` is the delta before any cluster is known. While delta shrinks, starts are drawn anew beside the last answer.
+    ``initial_delta`` holds before any cluster is known. While delta shrinks, starts are drawn anew beside the last answer.
     """
     settings, few, drawn = fit.settings, fit.objects, fit.settings.init.given is None
     size = sample_size(settings.n_clusters)
     if fit.algorithm.samples and len(few) > 2 * size:
         few = few.sample(size)
     version = few.quicker(fit.algorithm, rounded=settings.gain > 0.0) if drawn else Version(few)
-    own_unit = first_delta(version.objects) if version.coarser else unit
+    own_first_delta = first_delta(version.objects) if version.coarser else initial_delta
     rng = check_random_state(settings.random_state)
     if fit.checkpoints is not None:
         fit.checkpoints.enter("starts")
-    delta = settings.delta if settings.delta is None else settings.delta * (own_unit / unit)
-    delta, cap = own_unit if settings.finds_delta else delta, own_unit
+    delta = settings.delta if settings.delta is None else settings.delta * (own_first_delta / initial_delta)
+    delta, cap = own_first_delta if settings.finds_delta else delta, own_first_delta
     fit = replace(fit, objects=version.objects)
     fit = fit.using(tol=max(settings.tol, ROUGH), gain=3.0 * settings.gain, delta=delta)
     first = best = None
@@ -235,7 +237,7 @@ def _compared(fit: Fit, unit: float) -> ComparedStarts:
         first = first or best
         if not settings.finds_delta or number + 1 == PASSES:
             break
-        shrunk = robust_delta(fit, fit.objects, best, own_unit, COMPARED)
+        shrunk = robust_delta(fit, fit.objects, best, own_first_delta, COMPARED)
         if shrunk >= SHRINKS * cap:
             break
         cap, fit = shrunk, fit.using(delta=shrunk)
@@ -243,16 +245,16 @@ def _compared(fit: Fit, unit: float) -> ComparedStarts:
     return ComparedStarts(few, version, fit, first, best)
 
 
-def _in_full(fit: Fit, compared: ComparedStarts, unit: float) -> BestStart:
+def _refine_on_all(fit: Fit, compared: ComparedStarts, initial_delta: float) -> BestStart:
     """Where the objects in full are fitted from, and with which delta."""
     settings, objects, few, version = fit.settings, fit.objects, compared.few, compared.version
     best, close, drawn = compared.best, compared.fit.settings.delta, settings.init.given is None
     finalists = _finalists(best, FINALISTS if version.coarser else 1, version)
     whole = replace(fit, objects=few)
     if version.coarser:  # the objects in full have the last word
-        close = robust_delta(whole, few, finalists, unit, COMPARED) if settings.finds_delta else settings.delta
+        close = robust_delta(whole, few, finalists, initial_delta, COMPARED) if settings.finds_delta else settings.delta
     if settings.finds_delta and close is not None and objects.weight >= ENOUGH * settings.n_clusters:
-        close = min(close, robust_delta(whole, objects, finalists, unit, CLOSE))
+        close = min(close, robust_delta(whole, objects, finalists, initial_delta, CLOSE))
     whole = whole.using(delta=close)
     places = []
     for run in range(len(finalists.solution.objective)):
