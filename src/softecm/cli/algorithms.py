@@ -15,6 +15,7 @@ from rich.text import Text
 
 import softecm
 from softecm._text import meant
+from softecm.cli.commands import AlgorithmsOptions
 from softecm.cli.fitting import FittedFile, Measure, heartbeat, user_messages, watched
 from softecm.cli.options import Params
 from softecm.cli.problems import Problem, mendable, option_of
@@ -131,7 +132,7 @@ def fit(name: str, data: object, params: Params, err: Console, **options: object
     return FittedFile(model, user_messages(caught), False, time.perf_counter() - began)
 
 
-def show() -> None:
+def show(options: AlgorithmsOptions) -> None:
     """The list, on the screen or as JSON."""
     out, _ = consoles()
     lines = {name: kind_of(name).suits for name in NAMES}

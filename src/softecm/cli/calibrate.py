@@ -11,7 +11,7 @@ from rich.text import Text
 
 from softecm._errors import disk
 from softecm.calibration import Calibration, calibrate
-from softecm.cli.options import CalibrateOptions
+from softecm.cli.commands import CalibrateOptions
 from softecm.cli.problems import Problem, mendable
 from softecm.cli.result_folder import ResultFolder
 from softecm.cli.results import harmless, partition_table, write_csv, write_json
@@ -29,9 +29,9 @@ NAMES = ("partition.csv", "calibration.json", "report.html")
 JOURNAL = "journal.jsonl"
 
 
-def run(path: Path, options: CalibrateOptions) -> None:
+def run(options: CalibrateOptions) -> None:
     """Refit, say what that means, write a folder."""
-    out, err = consoles()
+    (out, err), path = consoles(), options.folder
     target = options.output or Path(f"{path}-calibrated")
     folder = ResultFolder.open(path)
     _check_places(target, path, force=options.force)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, replace
 from functools import cached_property, partial
 from pathlib import Path
 
@@ -13,8 +13,9 @@ from softecm._text import shown_size
 from softecm.belief.assignments import checked_clear
 from softecm.belief.totals import PartitionTotals
 from softecm.cli import algorithms, links, outcome
+from softecm.cli.commands import ClusterOptions
 from softecm.cli.fitting import FittedFile, Measure, fit, fit_with_checkpoints, groups_of_codes, metric_for
-from softecm.cli.options import INVOCATION, ClusterOptions, Params, several, several_or
+from softecm.cli.options import INVOCATION, Params, several, several_or
 from softecm.cli.problems import Problem, mendable
 from softecm.cli.screen import consoles, print_json, say_understood
 from softecm.cli.search import Search, fit_auto, whole_range
@@ -23,75 +24,34 @@ from softecm.cli.stream import in_blocks, limit, must_stream
 from softecm.constraints import Constraints
 from softecm.files import check_file, check_free, check_replaced, to_folder
 from softecm.files.places import RESULTS
-from softecm.readers import Beside, Loaded, ReadOptions
+from softecm.readers import Loaded
 from softecm.report.fit import hidden_warnings
 from softecm.report.sections.columns import without_details
 
 N_SETS = 40  # with a mass, where nobody has said how many groups there are
 
 
-@dataclass(frozen=True)
 class Request:
-    """The options, as the steps below take them."""
+    """The options of ``softecm cluster``, as the steps below take them."""
 
-    file: Path
-    options: ClusterOptions
-
-    @cached_property
-    def params(self) -> Params:
-        """Parameters of the estimator."""
-        return self.options.settings.params()
-
-    @cached_property
-    def specified(self) -> frozenset[str]:
-        """Settings of the fit that were given on the command line."""
-        return INVOCATION.get().specified & ({*self.params, "scale", "weights"} - {"random_state"})
-
-    @cached_property
-    def algorithm(self) -> str:
-        """The estimator's name."""
-        return algorithms.chosen(self.options.algorithm)
-
-    @property
-    def is_default(self) -> bool:
-        """Whether it is SoftECM."""
-        return self.algorithm == algorithms.DEFAULT
-
-    @cached_property
-    def reading(self) -> ReadOptions:
-        """How the file is read."""
-        options = self.options
+    def __init__(self, options: ClusterOptions) -> None:
+        self.options, self.file, self.clusters = options, options.file, options.clusters or "auto"
+        self.params = options.settings.params()  # of the estimator
+        self.specified = INVOCATION.get().specified & ({*self.params, "scale", "weights"} - {"random_state"})
+        self.algorithm = algorithms.chosen(options.algorithm)
+        self.is_default = self.algorithm == algorithms.DEFAULT
         states = True if options.settings.metric == "states" else None
-        return options.reading.options(label_column=options.label_column, states=states)
+        self.reading = options.reading.options(label_column=options.label_column, states=states)
+        self.views = options.other_files.views()
+        self.with_columns = several(options.with_columns)
+        self.names = several_or(options.names_of_clusters)  # of the groups
+        self.folder = options.output or Path(f"{self.file.stem}-softecm")
+        both = (("checkpoint", options.checkpoint), ("resume", options.resume))
+        self.checkpoints = {name: path for name, path in both if path is not None}
 
     @cached_property
-    def views(self) -> Beside:
-        """Files with other views of the objects."""
-        return self.options.other_files.views()
-
-    @property
-    def beside(self) -> tuple[str, ...]:
-        """Columns of the file to write with the masses."""
-        return several(self.options.with_columns)
-
-    @property
-    def names(self) -> tuple[str, ...] | None:
-        """Of the groups."""
-        return several_or(self.options.names_of_clusters)
-
-    @property
-    def folder(self) -> Path:
-        """Where results go."""
-        return self.options.output or Path(f"{self.file.stem}-softecm")
-
-    @property
-    def clusters(self) -> str:
-        """How many groups, as it was written."""
-        return "auto" if self.options.clusters is None else self.options.clusters
-
-    @property
     def count(self) -> int | None:
-        """How many groups; None where that is looked for."""
+        """How many groups; None where the number is to be chosen."""
         if self.clusters == "auto" or self.candidates is not None:
             return None
         if not self.clusters.isdecimal() or int(self.clusters) < 1:
@@ -100,7 +60,7 @@ class Request:
             )
         return int(self.clusters)
 
-    @property
+    @cached_property
     def candidates(self) -> range | None:
         """The range, if one was given."""
         numbers = whole_range(self.clusters)
@@ -108,18 +68,11 @@ class Request:
             raise Problem(f"--clusters must be a range from 1 or more, such as 1-12; got {self.clusters}.")
         return numbers
 
-    @property
-    def safety(self) -> dict[str, Path]:
-        """Where checkpoints go and come from."""
-        both = (("checkpoint", self.options.checkpoint), ("resume", self.options.resume))
-        return {name: path for name, path in both if path is not None}
 
-
-def run(file: Path, options: ClusterOptions) -> None:
+def run(options: ClusterOptions) -> None:
     """Read, show what was understood, fit, write, say what was found."""
     out, err = consoles()
-    request = Request(file, options)
-    _ = request.params  # refused first, as written
+    request = Request(options)
     if options.dry_run:
         show_reading(request)
         return
@@ -131,7 +84,7 @@ def run(file: Path, options: ClusterOptions) -> None:
         checked_clear(options.clear)
     _check_names(request)
     values = not options.no_values
-    if request.beside and not values:
+    if request.with_columns and not values:
         raise Problem("--with-columns writes cells of the file and --no-values hides them: leave out one of them.")
     source = _source(request, err)
     pairs = None if options.links is None else links.read_links(options.links, source.loaded.names)
@@ -217,9 +170,9 @@ def _source(request: Request, err: Console) -> ObjectSource:
     streamed = not request.views and must_stream(file, options.memory, _n_sets(count, request.params))
     if streamed:
         _check_streamed(request)
-    elif request.safety and not algorithms.takes(request.algorithm, "checkpoint"):
+    elif request.checkpoints and not algorithms.takes(request.algorithm, "checkpoint"):
         raise Problem(f"--checkpoint and --resume don't work with --algorithm {request.algorithm}: leave them out.")
-    elif request.safety and count is None:
+    elif request.checkpoints and count is None:
         raise Problem("--checkpoint and --resume need a number of clusters: give -c a number.")
     if options.links is not None or options.link_weight is not None:
         links.check_taken(request.algorithm, many=count is None)
@@ -230,7 +183,7 @@ def _source(request: Request, err: Console) -> ObjectSource:
     if streamed:
         return _blocks(request, err)
     with err.status(f"reading {file}"):
-        return whole(file, request.reading, parquet=options.parquet, beside=request.beside, views=request.views)
+        return whole(file, request.reading, parquet=options.parquet, beside=request.with_columns, views=request.views)
 
 
 def _check_settings(request: Request) -> None:
@@ -299,7 +252,7 @@ def _check_streamed(request: Request) -> None:
         raise Problem(f"{request.file} does not fit in memory, and --links need all of it: allow more with --memory.")
     options = request.reading
     named = options.dates or options.names or options.drop_rows or options.ordinal
-    if options.long or options.label_column or options.missing or named or request.beside:
+    if options.long or options.label_column or options.missing or named or request.with_columns:
         raise Problem(
             f"{request.file} does not fit in memory, and --id, --time, --label-column, --missing, --dates, --names, "
             "--drop-rows, --ordinal and --with-columns need all of it: leave them out, or allow more with --memory."
@@ -339,11 +292,11 @@ def _fit(
         own_params = algorithms.parameters(name, request.clusters, request.params, request.specified)
         own_params |= {k: v for k, v in weight.items() if k not in known}
         one = partial(algorithms.fit, name, data, own_params, err, **known)
-        return fit_with_checkpoints(one, request.safety), Search()
+        return fit_with_checkpoints(one, request.checkpoints), Search()
     params = {**request.params, "metric": measure.metric}
     if measure.finds_shape:
         params["metric"] = "auto"
     if request.count is None:
         return fit_auto(data, params, err, request.candidates)
     one = partial(fit, data, {**params, "n_clusters": request.count}, err, "fitting", **known)
-    return fit_with_checkpoints(one, request.safety), Search()
+    return fit_with_checkpoints(one, request.checkpoints), Search()

@@ -1,33 +1,40 @@
-"""The commands: what each takes, and the one call it makes."""
+"""The commands: a dataclass of what each takes, whose docstring is its help, and the function that does it."""
 
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Collection
+from dataclasses import dataclass
 from functools import cache
+from importlib import import_module
 from importlib.metadata import entry_points
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, TypeVar
 
 import typer
 
 from softecm.cli.options import (
-    INVOCATION,
-    CalibrateOptions,
     Clear,
-    ClusterOptions,
     Command,
+    FitSettings,
     Force,
     InputFile,
+    LabelColumn,
     NoValues,
     OtherFiles,
     Reading,
     ResultDir,
-    SweepOptions,
+    SweepSettings,
     WithColumns,
     command_function,
-    several,
+    fitting,
+    out,
+    plain,
+    source,
 )
+from softecm.cli.problems import Problem
+
+T = TypeVar("T")
 
 app = typer.Typer(
     name="softecm",
@@ -51,47 +58,51 @@ def _version(value: bool) -> None:
 @app.callback()
 def _root(
     version: Annotated[
-        bool | None,
-        typer.Option("--version", callback=_version, is_eager=True, help="Show the version and exit."),
+        bool | None, typer.Option("--version", callback=_version, is_eager=True, help="Show the version and exit.")
     ] = None,
 ) -> None:
     pass
 
 
-def command(**options: Any) -> Callable[[Command], Command]:
-    """Add a function as a command; ``options`` are those of :func:`softecm.cli.options.command_function`."""
-    return lambda function: app.command()(command_function(function, **options))
+def command(
+    name: str, place: str = "", *, quiet: bool = True, without: Collection[str] = ()
+) -> Callable[[type[T]], type[T]]:
+    """Add a dataclass of options as a command; ``place`` is its function in this package, ``NAME:run`` by default."""
+
+    def added(options_class: type[T]) -> type[T]:
+        module, _, function = (place or f"{name}:run").partition(":")
+
+        def run(options: T) -> None:
+            getattr(import_module(f"softecm.cli.{module}"), function)(options)
+
+        run.__doc__, run.__annotations__ = options_class.__doc__, {"options": options_class}
+        app.command(name)(command_function(run, quiet=quiet, without=without))
+        return options_class
+
+    return added
 
 
-@command()
-def demo(
-    data: Annotated[
-        str, typer.Argument(metavar="[WHAT]", help="points (from the paper), customers, series, texts or states.")
-    ] = "points",
-    output: Annotated[
-        Path | None,
-        typer.Option("--output", "-o", help="Folder to write; softecm-demo or softecm-demo-WHAT by default."),
-    ] = None,
-    force: Force = False,
-) -> None:
+@command("demo")
+@dataclass(frozen=True, kw_only=True)
+class DemoOptions:
     """Try it out: twelve points explained on one screen, or an example file with its command and report.
 
     With customers, series, texts or states the folder gets an example file, the command that clusters it, and the result.
     Replace the file by your own and run the command again.
     """
-    from softecm.cli.demo import run, write_example
 
-    if data == "points":
-        run(output or Path("softecm-demo"), force=force)
-        return
-    called = INVOCATION.get()
-    words = write_example(data, output or Path(f"softecm-demo-{data}"), force=force)
-    flags = [*(["--quiet"] if called.quiet else []), *(["--json"] if called.machine else [])]
-    application()([*words, "--force", *flags], standalone_mode=False)  # an earlier demo is replaced
+    data: Annotated[
+        str, typer.Argument(metavar="[WHAT]", help="points (from the paper), customers, series, texts or states.")
+    ] = "points"
+    output: Annotated[
+        Path | None, plain("Folder to write; softecm-demo or softecm-demo-WHAT by default.", "--output", "-o")
+    ] = None
+    force: Force = False
 
 
-@command()
-def cluster(file: InputFile, options: ClusterOptions) -> None:
+@command("cluster")
+@dataclass(frozen=True, kw_only=True)
+class ClusterOptions:
     """Find groups in a file; write the partition, a model and a report into a folder.
 
     Anything you don't specify about the file is inferred and reported; --dry-run shows only that. Rows are counted from 1,
@@ -108,150 +119,155 @@ def cluster(file: InputFile, options: ClusterOptions) -> None:
     With --series and --embedding the objects have several views with equal weights: patients.csv --id patient --series
     vitals.csv --embedding notes.npy. Objects that lack a view are compared in the others.
     """
-    from softecm.cli.cluster import run
 
-    run(file, options)
+    file: InputFile
+    clusters: Annotated[str | None, fitting("Number of groups.", "--clusters", "-c", metavar="K|2-12|auto")] = None
+    output: Annotated[Path | None, out("Folder to write; FILE-softecm by default.", "--output", "-o")] = None
+    label_column: LabelColumn = None
+    other_files: OtherFiles
+    reading: Reading
+    dry_run: Annotated[bool, source("Only show how the file is read; fit and write nothing.", "--dry-run")] = False
+    algorithm: Annotated[str, fitting("Algorithm; softecm algorithms lists them.")] = "SoftECM"
+    links: Annotated[Path | None, fitting("CSV of pairs: object,object,together or apart; ids, or rows from 1.")] = None
+    link_weight: Annotated[float | None, fitting("Weight of links; larger values satisfy more of them.")] = None
+    settings: FitSettings
+    memory: Annotated[
+        str | None, fitting("Memory limit such as 2GB: larger Parquet files are read block by block.")
+    ] = None
+    checkpoint: Annotated[Path | None, fitting("File that stores the state of the fit.")] = None
+    resume: Annotated[Path | None, fitting("Checkpoint to continue from.")] = None
+    parquet: Annotated[bool, out("Also write partition.parquet.", "--parquet")] = False
+    with_columns: WithColumns = None
+    names_of_clusters: Annotated[str | None, out("Names for the groups in their order, comma-separated.")] = None
+    no_values: NoValues = False
+    clear: Clear = 0.75
+    force: Force = False
 
 
-@command(quiet=False)
-def algorithms() -> None:
+@command("algorithms", "algorithms:show", quiet=False)
+@dataclass(frozen=True, kw_only=True)
+class AlgorithmsOptions:
     """List the algorithms for cluster --algorithm."""
-    from softecm.cli.algorithms import show
-
-    show()
 
 
-@command(without=("drop", "categorical", "numeric", "ordinal"))
-def predict(
-    model: Annotated[
-        Path, typer.Argument(metavar="MODEL", help="A model file, or a folder that softecm cluster wrote.")
-    ],
-    file: Annotated[Path, typer.Argument(metavar="FILE", help="New objects, with the columns of the training file.")],
-    *,
-    output: Annotated[
-        Path | None,
-        typer.Option("--output", "-o", help="CSV to write; FILE-partition.csv by default, - for the screen."),
-    ] = None,
-    other_files: OtherFiles,
-    reading: Reading,
-    with_columns: WithColumns = None,
-    clear: Clear = 0.75,
-    force: Force = False,
-) -> None:
+@command("predict", without=("drop", "categorical", "numeric", "ordinal"))
+@dataclass(frozen=True, kw_only=True)
+class PredictOptions:
     """Assign new objects to the groups of a fitted model.
 
     With -o - the table goes to the screen; with --json it becomes part of the JSON object. A model fitted to several files
     needs as many: the table, --series, then every --embedding or --matrix in the order of the fit.
     """
-    from softecm.cli.predict import run
 
-    run(model, file, output, reading.options(), other_files.views(), several(with_columns), clear=clear, force=force)
-
-
-@command()
-def report(
-    folder: ResultDir,
+    model: Annotated[
+        Path, typer.Argument(metavar="MODEL", help="A model file, or a folder that softecm cluster wrote.")
+    ]
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="New objects, with the columns of the training file.")]
     output: Annotated[
-        Path | None,
-        typer.Option("--output", "-o", help="Where to write; DIR/report.html by default. As .json: the facts alone."),
-    ] = None,
-    no_values: NoValues = False,
-) -> None:
+        Path | None, plain("CSV to write; FILE-partition.csv by default, - for the screen.", "--output", "-o")
+    ] = None
+    other_files: OtherFiles
+    reading: Reading
+    with_columns: WithColumns = None
+    clear: Clear = 0.75
+    force: Force = False
+
+
+@command("report", "redraw:redraw")
+@dataclass(frozen=True, kw_only=True)
+class ReportOptions:
     """Draw the report of a result folder again, without fitting."""
-    from softecm.cli.redraw import redraw
 
-    redraw(folder, output, values=not no_values)
+    folder: ResultDir
+    output: Annotated[
+        Path | None, plain("Where to write; DIR/report.html by default. As .json: the facts alone.", "--output", "-o")
+    ] = None
+    no_values: NoValues = False
 
 
-@command()
-def rename(
-    folder: ResultDir,
-    names: Annotated[
-        str,
-        typer.Argument(metavar="NAMES", help="For all groups in their order, comma-separated; or for some: 'ω2=calm'."),
-    ],
-) -> None:
+@command("rename", "redraw:rename")
+@dataclass(frozen=True, kw_only=True)
+class RenameOptions:
     """Name the groups of a result folder, in its table, summary, model and report.
 
     predict, explain, report, compare and calibrate use the names from then on.
     """
-    from softecm.cli import redraw
 
-    redraw.rename(folder, several([names]))
+    folder: ResultDir
+    names: Annotated[
+        str,
+        typer.Argument(metavar="NAMES", help="For all groups in their order, comma-separated; or for some: 'ω2=calm'."),
+    ]
 
 
-@command()
-def compare(
-    first: Annotated[Path, typer.Argument(metavar="A", help="A folder that softecm cluster wrote.")],
-    second: Annotated[Path, typer.Argument(metavar="B", help="Another such folder, of the same objects or of others.")],
-    output: Annotated[
-        Path, typer.Option("--output", "-o", help="Page to write; compare.html by default.", show_default=False)
-    ] = Path("compare.html"),
-    groups: Annotated[
-        bool, typer.Option("--groups", help="Match groups by their prototypes even if the objects are the same.")
-    ] = False,
-    force: Force = False,
-) -> None:
+@command("compare")
+@dataclass(frozen=True, kw_only=True)
+class CompareOptions:
     """Compare two results: which objects moved, which groups split or merged, how similar the results are.
 
     Objects are matched by their ids; those in only one of the results are counted. If the results share hardly any objects
     (two months, two shops), groups are matched by their prototypes: which grew, shrank, appeared or vanished.
     """
-    from softecm.cli.compare import run
 
-    run(first, second, output, groups=groups, force=force)
+    first: Annotated[Path, typer.Argument(metavar="A", help="A folder that softecm cluster wrote.")]
+    second: Annotated[Path, typer.Argument(metavar="B", help="Another such folder, of the same objects or of others.")]
+    output: Annotated[Path, plain("Page to write; compare.html by default.", "--output", "-o", show_default=False)] = (
+        Path("compare.html")
+    )
+    groups: Annotated[bool, plain("Match groups by their prototypes even if the objects are the same.", "--groups")] = (
+        False
+    )
+    force: Force = False
 
 
-@command()
-def explain(
-    folder: ResultDir,
-    table: Annotated[
-        Path | None,
-        typer.Argument(metavar="[TABLE]", help="Another table of the same objects; by default the clustered file."),
-    ] = None,
-    lam: Annotated[
-        float, typer.Option(help="From -inf (bold: names single groups) to inf (cautious: names sets).")
-    ] = 1.0,
-    output: Annotated[
-        Path | None,
-        typer.Option("--output", "-o", help="Where to write the rules: .txt, .json, or a figure (.png, .svg, .pdf)."),
-    ] = None,
-    one: Annotated[
-        str | None,
-        typer.Option(
-            "--object", metavar="NAME", help="Explain one object instead: its id, or its row from 1 ('row 17')."
-        ),
-    ] = None,
-    force: Force = False,
-) -> None:
+@command("explain")
+@dataclass(frozen=True, kw_only=True)
+class ExplainOptions:
     """Describe the groups by a few rules, with how far to trust them, or explain one object.
 
     The rules are a small decision tree on the columns of the clustered file, or of another table with one row per object in
     the same order: series of patients can be explained by the patients' table.
     """
-    from softecm.cli.explain import run, run_object
 
-    if one is not None:
-        run_object(folder, one)
-        return
-    run(folder, table, output, lam=lam, force=force)
+    folder: ResultDir
+    table: Annotated[
+        Path | None,
+        typer.Argument(metavar="[TABLE]", help="Another table of the same objects; by default the clustered file."),
+    ] = None
+    lam: Annotated[float, plain("From -inf (bold: names single groups) to inf (cautious: names sets).")] = 1.0
+    output: Annotated[
+        Path | None, plain("Where to write the rules: .txt, .json, or a figure (.png, .svg, .pdf).", "--output", "-o")
+    ] = None
+    one: Annotated[
+        str | None,
+        plain("Explain one object instead: its id, or its row from 1 ('row 17').", "--object", metavar="NAME"),
+    ] = None
+    force: Force = False
 
 
-@command()
-def calibrate(folder: ResultDir, options: CalibrateOptions) -> None:
+@command("calibrate")
+@dataclass(frozen=True, kw_only=True)
+class CalibrateOptions:
     """Estimate how certain the groups are, by refitting the model to resamples.
 
     The folder gets partition.csv, with calibrated beliefs and plausibilities and the stability and intervals of each object;
     calibration.json; report.html with a section on certainty; and a journal: run the same command again to continue after
     an interruption.
     """
-    from softecm.cli.calibrate import run
 
-    run(folder, options)
+    folder: ResultDir
+    output: Annotated[Path | None, plain("Folder to write; DIR-calibrated by default.", "--output", "-o")] = None
+    refits: Annotated[int, plain("Number of refits to resamples.")] = 100
+    level: Annotated[float, plain("Share of the refits inside an interval.")] = 0.9
+    resample: Annotated[str, plain("auto, bootstrap or half.")] = "auto"
+    anew: Annotated[bool, plain("Refit from scratch in every resample: as slow as that many fits.", "--anew")] = False
+    seed: Annotated[int, plain("Random seed.")] = 0
+    force: Force = False
 
 
-@command()
-def sweep(file: InputFile, options: SweepOptions) -> None:
+@command("sweep")
+@dataclass(frozen=True, kw_only=True)
+class SweepOptions:
     """Fit a grid of parameters and show what each selection rule chooses, without labels.
 
     By default only the number of groups varies. Nonspecificity falls with beta whatever the data, so rules based on it
@@ -260,17 +276,29 @@ def sweep(file: InputFile, options: SweepOptions) -> None:
     The folder gets sweep.csv (one row per run), best.json, heatmap.png and a journal: run the same command again to continue
     after an interruption.
     """
-    from softecm.cli.sweep import run
 
-    run(file, options)
+    file: InputFile
+    clusters: Annotated[str, fitting("Numbers of groups: 3, 2,3,4 or 2-6 (2..6).", "--clusters", "-c", metavar="K")]
+    output: Annotated[Path | None, out("Folder to write; FILE-sweep by default.", "--output", "-o")] = None
+    beta: Annotated[str, fitting("Values of beta, comma-separated.")] = "1.2"
+    lam: Annotated[str, fitting("Values of lambda, or auto, comma-separated.")] = "auto"
+    alpha: Annotated[str, fitting("Values of alpha, comma-separated.")] = "1"
+    seeds: Annotated[int, fitting("Runs per combination.")] = 3
+    rule: Annotated[
+        str, fitting("auto, mixture, valleys, silhouette, xie_beni, nonspecificity, stability or paper.")
+    ] = "auto"
+    resamples: Annotated[int, fitting("Refits to parts of the objects, for the rule stability.")] = 0
+    settings: SweepSettings
+    label_column: LabelColumn = None
+    reading: Reading
+    journal: Annotated[Path | None, out("Journal of finished runs; inside the folder by default.")] = None
+    force: Force = False
 
 
 def _unavailable(sentence: str) -> Command:
     """A command that only says why it is not there."""
 
     def command() -> None:
-        from softecm.cli.problems import Problem
-
         raise Problem(sentence)
 
     command.__doc__ = f"Not installed: {sentence}"

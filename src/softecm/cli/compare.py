@@ -9,6 +9,7 @@ from typing import NamedTuple
 from rich.text import Text
 
 from softecm.belief import CredalPartition
+from softecm.cli.commands import CompareOptions
 from softecm.cli.problems import mendable
 from softecm.cli.result_folder import ResultFolder
 from softecm.cli.screen import consoles, lines, print_json
@@ -18,12 +19,12 @@ from softecm.report import Comparison, GroupChanges, compare
 FEW = 5  # objects in common for each group: with fewer nobody can say which groups are the same
 
 
-def run(first: Path, second: Path, output: Path, *, groups: bool, force: bool) -> None:
+def run(options: CompareOptions) -> None:
     """Read both, say what differs, write the page."""
-    out, err = consoles()
-    check_new_file(output, force=force)
+    (out, err), first, second, output = consoles(), options.first, options.second, options.output
+    check_new_file(output, force=options.force)
     one, other = (_read(folder) for folder in (first, second))
-    common = None if groups else _common_ids(one, other)
+    common = None if options.groups else _common_ids(one, other)
     names = (first.name or str(first), second.name or str(second))
     with err.status("comparing"), mendable(ValueError, TypeError):
         comparison = (

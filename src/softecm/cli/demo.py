@@ -17,7 +17,9 @@ from rich.text import Text
 from softecm._checks import make_frame
 from softecm._version import __version__
 from softecm.belief import CredalPartition
+from softecm.cli.commands import DemoOptions, application
 from softecm.cli.demo_files import EXAMPLES
+from softecm.cli.options import INVOCATION
 from softecm.cli.problems import Problem
 from softecm.cli.screen import consoles, legend, lines, mass_bar, print_json, set_style
 from softecm.files import check_folder, check_free, check_replaced, to_folder
@@ -41,7 +43,17 @@ SETTINGS = "These are the paper's settings, which leave much undecided; the defa
 STARTS = ((-3.34, 0.0), (3.34, 0.0))  # the middles of the two diamonds
 
 
-def run(folder: Path, *, force: bool) -> None:
+def run(options: DemoOptions) -> None:
+    """The paper's points; or the file of an example and the command that clusters it."""
+    if options.data == "points":
+        return run_points(options.output or Path("softecm-demo"), force=options.force)
+    words = write_example(options.data, options.output or Path(f"softecm-demo-{options.data}"), force=options.force)
+    called = INVOCATION.get()
+    flags = [*(["--quiet"] if called.quiet else []), *(["--json"] if called.machine else [])]
+    application()([*words, "--force", *flags], standalone_mode=False)  # an earlier demo is replaced
+
+
+def run_points(folder: Path, *, force: bool) -> None:
     """Fit, show, write."""
     out, _ = consoles()
     out.print(

@@ -14,6 +14,7 @@ from rich.table import Table
 from rich.text import Text
 
 from softecm._text import meant
+from softecm.cli.commands import ExplainOptions
 from softecm.cli.problems import Problem, mendable
 from softecm.cli.result_folder import ResultFolder
 from softecm.cli.screen import consoles, print_json
@@ -32,13 +33,15 @@ ROW = re.compile(r"(?:row)?\s*(\d{1,18})", re.IGNORECASE)
 FIGURES = (".png", ".svg", ".pdf")
 
 
-def run(path: Path, table: Path | None, output: Path | None, *, lam: float, force: bool) -> None:
-    """Fit the tree, say its rules, write them where asked."""
-    out, err = consoles()
+def run(options: ExplainOptions) -> None:
+    """Fit the tree, say its rules, write them where asked; or explain one object."""
+    if options.one is not None:
+        return run_object(options.folder, options.one)
+    (out, err), path, table, output = consoles(), options.folder, options.table, options.output
     if output is not None:
         if output.suffix.lower() not in (".txt", ".json", *FIGURES):
             raise Problem(f"--output must end in .txt, .json, {', '.join(FIGURES)}; got {output}.")
-        check_new_file(output, force=force)
+        check_new_file(output, force=options.force)
     folder = ResultFolder.open(path)
     if table is None and not folder.has_values:
         raise Problem(
@@ -47,7 +50,7 @@ def run(path: Path, table: Path | None, output: Path | None, *, lam: float, forc
     with err.status("finding rules"), mendable(ValueError, TypeError):
         data = _data(folder, table)
         names = _channels(folder, data) if table is None else None
-        tree = ExplanationTree(lam).fit(folder.partition, data, columns=names)
+        tree = ExplanationTree(options.lam).fit(folder.partition, data, columns=names)
     for rule in tree.rules():
         out.print(Text(rule))
     out.print(Text(tree.summary(), style="dim"))

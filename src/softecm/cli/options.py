@@ -10,7 +10,7 @@ import inspect
 import shlex
 from collections.abc import Callable, Collection, Iterator, Mapping
 from contextvars import ContextVar
-from dataclasses import MISSING, dataclass, field, fields, is_dataclass
+from dataclasses import MISSING, dataclass, fields, is_dataclass
 from functools import wraps
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, TypeAlias, get_type_hints
@@ -19,6 +19,7 @@ import typer
 
 from softecm._errors import check_there
 from softecm._wording import WORDING
+from softecm.cli.problems import AS_TYPED, Problem, Stopped
 
 if TYPE_CHECKING:
     from softecm.readers import Beside, ReadOptions
@@ -28,41 +29,27 @@ Command: TypeAlias = Callable[..., None]
 Params: TypeAlias = Mapping[str, Any]
 
 
-def _panel(name: str) -> Callable[..., Any]:
+def _panel(name: str | None) -> Callable[..., Any]:
     """What makes the options of one panel of ``--help``, from their help and, where they differ, their names."""
     return lambda help, *names, **more: typer.Option(*names, help=help, rich_help_panel=name, **more)
 
 
-_file, _fit, _out = map(_panel, ("Reading the file", "Clustering", "Output"))
+source, fitting, out, plain = map(_panel, ("Reading the file", "Clustering", "Output", None))
 
-Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print nothing but errors.")]
-Json = Annotated[bool, typer.Option("--json", help="Print one JSON object and nothing else.")]
-Force = Annotated[bool, typer.Option("--force", "-f", help="Replace existing results.")]
+Quiet = Annotated[bool, plain("Print nothing but errors.", "--quiet", "-q")]
+Json = Annotated[bool, plain("Print one JSON object and nothing else.", "--json")]
+Force = Annotated[bool, plain("Replace existing results.", "--force", "-f")]
 ResultDir = Annotated[Path, typer.Argument(metavar="DIR", help="A folder that softecm cluster wrote.")]
-MetricName = Annotated[str, _fit("auto, or a metric's name (auto for series: shape, slope and texture combined).")]
-ScaleName = Annotated[
-    str,
-    _fit(
-        "How columns of numbers are scaled: auto, standard (to unit spread), robust (by quartiles) or none.", "--scale"
-    ),
+LabelColumn = Annotated[
+    str | None, source("Column with known classes, for scoring only.", "--label-column", "--labels")
 ]
-WeightsRule = Annotated[
-    str, _fit("Column weights of a table: auto (uninformative columns get none) or equal.", "--weights")
-]
-LabelColumn = Annotated[str | None, _file("Column with known classes, for scoring only.", "--label-column", "--labels")]
 WithColumns = Annotated[
-    list[str] | None, _out("Columns of FILE to add to the table, comma-separated, or all.", "--with-columns")
+    list[str] | None, out("Columns of FILE to add to the table, comma-separated, or all.", "--with-columns")
 ]
-Delta = Annotated[str, _fit("Distance beyond which objects are outliers: auto, a number, or none for no outliers.")]
-RelaxationName = Annotated[str, _fit("auto, penalty, gap or exact.")]
-Tol = Annotated[float, _fit("Tolerance: the fit stops when no mass changes by more.")]
-Device = Annotated[str, _fit("auto, cpu or cuda.")]
-Dtype = Annotated[str, _fit("float64 or float32.")]
-Clear = Annotated[float, _out('Belief from which an object belongs "clearly" to a group.')]
-NamesOfClusters = Annotated[str | None, _out("Names for the groups in their order, comma-separated.")]
+Clear = Annotated[float, out('Belief from which an object belongs "clearly" to a group.')]
 NoValues = Annotated[
     bool,
-    _out(
+    out(
         "Output to pass on: no cell, name or prototype in report, summary.json or on the screen (the model has some).",
         "--no-values",
     ),
@@ -81,45 +68,46 @@ InputFile = Annotated[
 ]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Reading:
     """How a file is read; what is not given is inferred."""
 
     id_column: Annotated[
         str | None,
-        _file("Column that names the objects; in a long table, the series of each row.", "--id", "--id-column"),
+        source("Column that names the objects; in a long table, the series of each row.", "--id", "--id-column"),
     ] = None
-    drop: Annotated[list[str] | None, _file("Columns to leave out, comma-separated.")] = None
+    drop: Annotated[list[str] | None, source("Columns to leave out, comma-separated.")] = None
     drop_rows: Annotated[
-        list[str] | None, _file("Rows to leave out, by number: 352, 1-3, -1 for the last; comma-separated.")
+        list[str] | None, source("Rows to leave out, by number: 352, 1-3, -1 for the last; comma-separated.")
     ] = None
-    categorical: Annotated[list[str] | None, _file("Columns to read as categories, or all.")] = None
-    numeric: Annotated[list[str] | None, _file("Columns that must be numbers, or all.")] = None
+    categorical: Annotated[list[str] | None, source("Columns to read as categories, or all.")] = None
+    numeric: Annotated[list[str] | None, source("Columns that must be numbers, or all.")] = None
     ordinal: Annotated[
         list[str] | None,
-        _file("Columns of ordered answers, as size=small<middle<large; all for those on a known scale; repeatable."),
+        source("Columns of ordered answers, as size=small<middle<large; all for those on a known scale; repeatable."),
     ] = None
     dates: Annotated[
         list[str] | None,
-        _file(
+        source(
             "Date columns, a format (dmy, mdy, ymd, %d.%m.%Y), or both as column=format; none to keep dates as text."
         ),
     ] = None
-    delimiter: Annotated[str | None, _file("Delimiter: a character, tab, blanks, or none.")] = None
-    decimal: Annotated[str | None, _file("Decimal separator, . or ,")] = None
-    thousands: Annotated[str | None, _file("Thousands separator: , or . or blank, apostrophe, none.")] = None
-    encoding: Annotated[str | None, _file("Encoding, such as utf-8 or cp1252.")] = None
-    header: Annotated[bool | None, _file("Whether the first line names the columns.", "--header/--no-header")] = None
+    delimiter: Annotated[str | None, source("Delimiter: a character, tab, blanks, or none.")] = None
+    decimal: Annotated[str | None, source("Decimal separator, . or ,")] = None
+    thousands: Annotated[str | None, source("Thousands separator: , or . or blank, apostrophe, none.")] = None
+    encoding: Annotated[str | None, source("Encoding, such as utf-8 or cp1252.")] = None
+    header: Annotated[bool | None, source("Whether the first line names the columns.", "--header/--no-header")] = None
     names: Annotated[
-        list[str] | None, _file("Names for all columns, comma-separated, if the file has none.", "--names")
+        list[str] | None, source("Names for all columns, comma-separated, if the file has none.", "--names")
     ] = None
     missing: Annotated[
-        list[str] | None, _file("Additional marks of missing cells, besides empty, ?, NA, unknown, k.A. …; repeatable.")
+        list[str] | None,
+        source("Additional marks of missing cells, besides empty, ?, NA, unknown, k.A. …; repeatable."),
     ] = None
-    sheet: Annotated[str | None, _file("Sheet of an Excel file.")] = None
-    array: Annotated[str | None, _file("Array of an .npz file.")] = None
-    time: Annotated[str | None, _file("Long table of series: the column that orders a series.")] = None
-    value: Annotated[str | None, _file("Long table of series: the value columns, comma-separated.")] = None
+    sheet: Annotated[str | None, source("Sheet of an Excel file.")] = None
+    array: Annotated[str | None, source("Array of an .npz file.")] = None
+    time: Annotated[str | None, source("Long table of series: the column that orders a series.")] = None
+    value: Annotated[str | None, source("Long table of series: the value columns, comma-separated.")] = None
 
     def options(self, **more: object) -> ReadOptions:
         """The same for the readers."""
@@ -133,19 +121,19 @@ class Reading:
         return ReadOptions(**{**vars(self), **lists, "missing": tuple(self.missing or ()) or None, **more})
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class OtherFiles:
     """Files with other views of the objects."""
 
-    series: Annotated[Path | None, _file("Long table of series of the same objects, matched by --id.", "--series")] = (
+    series: Annotated[Path | None, source("Long table of series of the same objects, matched by --id.", "--series")] = (
         None
     )
     embedding: Annotated[
-        list[Path] | None, _file("Rows of numbers of the same objects (.npy, CSV …); repeatable.", "--embedding")
+        list[Path] | None, source("Rows of numbers of the same objects (.npy, CSV …); repeatable.", "--embedding")
     ] = None
     matrix: Annotated[
         list[Path] | None,
-        _file("Other dissimilarities of the same objects, for --algorithm MECMdd; repeatable.", "--matrix"),
+        source("Other dissimilarities of the same objects, for --algorithm MECMdd; repeatable.", "--matrix"),
     ] = None
 
     def views(self) -> Beside:
@@ -155,118 +143,62 @@ class OtherFiles:
         return Beside(self.series, tuple(self.embedding or ()), tuple(self.matrix or ()))
 
 
-@dataclass(frozen=True)
-class FitSettings:
-    """Settings of one fit: parameters of the estimator, and how columns are scaled."""
+@dataclass(frozen=True, kw_only=True)
+class CommonSettings:
+    """Settings of every fit, one or a grid of them: parameters of the estimator, and how columns are scaled."""
 
-    metric: MetricName = "auto"
-    scale: ScaleName = "auto"
-    weights: WeightsRule = "auto"
-    seed: Annotated[int, _fit("Random seed.")] = 0
-    alpha: Annotated[float, _fit("Larger values put less mass on large sets.")] = 1.0
-    beta: Annotated[float, _fit("Above 1; larger values spread mass over more sets.")] = 1.2
-    delta: Delta = "auto"
-    lam: Annotated[str, _fit("How strongly sets are tied to their groups: auto, or a number.")] = "auto"
-    relaxation: RelaxationName = "auto"
-    max_cardinality: Annotated[str, _fit("Largest set size, none for all, or auto (as --focal-sets says).")] = "auto"
-    focal_sets: Annotated[str, _fit("auto (groups and neighbouring pairs), simple, full or pairs.")] = "auto"
-    init: Annotated[str, _fit("auto (single groups first), k-means++ or random.")] = "auto"
-    n_init: Annotated[int, _fit("Number of initializations.")] = 10
-    max_iter: Annotated[int, _fit("Maximum number of iterations.")] = 200
-    tol: Tol = 1e-4
-    solver: Annotated[str, _fit("auto, descent or gradient.")] = "auto"
-    device: Device = "auto"
-    dtype: Dtype = "float64"
-    n_jobs: Annotated[int | None, _fit("Number of threads.")] = None
-
-    def params(self) -> Params:
-        """Parameters of the estimator; ``scale`` is none of them."""
-        values = {**vars(self), "random_state": self.seed, "delta": number_or("--delta", self.delta, "auto")}
-        values |= {"lam": number_or("--lam", self.lam, "auto"), **focal_params(self.max_cardinality, self.focal_sets)}
-        return {name: value for name, value in values.items() if name not in ("scale", "weights", "seed")}
-
-
-@dataclass(frozen=True)
-class ClusterOptions:
-    """All that ``softecm cluster`` is told about a file."""
-
-    clusters: Annotated[str | None, _fit("Number of groups.", "--clusters", "-c", metavar="K|2-12|auto")] = None
-    output: Annotated[Path | None, _out("Folder to write; FILE-softecm by default.", "--output", "-o")] = None
-    label_column: LabelColumn = None
-    other_files: OtherFiles = field(default_factory=OtherFiles)
-    reading: Reading = field(default_factory=Reading)
-    dry_run: Annotated[bool, _file("Only show how the file is read; fit and write nothing.", "--dry-run")] = False
-    algorithm: Annotated[str, _fit("Algorithm; softecm algorithms lists them.")] = "SoftECM"
-    links: Annotated[Path | None, _fit("CSV of pairs: object,object,together or apart; ids, or rows from 1.")] = None
-    link_weight: Annotated[float | None, _fit("Weight of links; larger values satisfy more of them.")] = None
-    settings: FitSettings = field(default_factory=FitSettings)
-    memory: Annotated[str | None, _fit("Memory limit such as 2GB: larger Parquet files are read block by block.")] = (
-        None
-    )
-    checkpoint: Annotated[Path | None, _fit("File that stores the state of the fit.")] = None
-    resume: Annotated[Path | None, _fit("Checkpoint to continue from.")] = None
-    parquet: Annotated[bool, _out("Also write partition.parquet.", "--parquet")] = False
-    with_columns: WithColumns = None
-    names_of_clusters: NamesOfClusters = None
-    no_values: NoValues = False
-    clear: Clear = 0.75
-    force: Force = False
-
-
-@dataclass(frozen=True)
-class CalibrateOptions:
-    """How often and how a result is fitted again."""
-
-    output: Annotated[
-        Path | None, typer.Option("--output", "-o", help="Folder to write; DIR-calibrated by default.")
-    ] = None
-    refits: Annotated[int, typer.Option(help="Number of refits to resamples.")] = 100
-    level: Annotated[float, typer.Option(help="Share of the refits inside an interval.")] = 0.9
-    resample: Annotated[str, typer.Option(help="auto, bootstrap or half.")] = "auto"
-    anew: Annotated[
-        bool, typer.Option("--anew", help="Refit from scratch in every resample: as slow as that many fits.")
-    ] = False
-    seed: Annotated[int, typer.Option(help="Random seed.")] = 0
-    force: Force = False
-
-
-@dataclass(frozen=True)
-class SweepOptions:
-    """A grid of parameters, and what is the same in all of it."""
-
-    clusters: Annotated[str, _fit("Numbers of groups: 3, 2,3,4 or 2-6 (2..6).", "--clusters", "-c", metavar="K")]
-    output: Annotated[Path | None, _out("Folder to write; FILE-sweep by default.", "--output", "-o")] = None
-    beta: Annotated[str, _fit("Values of beta, comma-separated.")] = "1.2"
-    lam: Annotated[str, _fit("Values of lambda, or auto, comma-separated.")] = "auto"
-    alpha: Annotated[str, _fit("Values of alpha, comma-separated.")] = "1"
-    seeds: Annotated[int, _fit("Runs per combination.")] = 3
-    rule: Annotated[str, _fit("auto, mixture, valleys, silhouette, xie_beni, nonspecificity, stability or paper.")] = (
+    metric: Annotated[
+        str, fitting("auto, or a metric's name (auto for series: shape, slope and texture combined).")
+    ] = "auto"
+    scale: Annotated[
+        str, fitting("Scaling of numeric columns: auto, standard (to unit spread), robust (by quartiles) or none.")
+    ] = "auto"
+    weights: Annotated[str, fitting("Column weights of a table: auto (uninformative columns get none) or equal.")] = (
         "auto"
     )
-    resamples: Annotated[int, _fit("Refits to parts of the objects, for the rule stability.")] = 0
-    metric: MetricName = "auto"
-    scale: ScaleName = "auto"
-    weights: WeightsRule = "auto"
-    delta: Delta = "auto"
-    relaxation: RelaxationName = "auto"
-    n_init: Annotated[int, _fit("Initializations per run.")] = 10
-    max_iter: Annotated[int, _fit("Maximum number of iterations.")] = 500
-    tol: Tol = 1e-4
-    device: Device = "auto"
-    dtype: Dtype = "float64"
-    label_column: LabelColumn = None
-    reading: Reading = field(default_factory=Reading)
-    journal: Annotated[Path | None, _out("Journal of finished runs; inside the folder by default.")] = None
-    force: Force = False
-
-    def grid(self) -> dict[str, str]:
-        """What varies, as it was written."""
-        return {"n_clusters": self.clusters, "alpha": self.alpha, "beta": self.beta, "lam": self.lam}
+    delta: Annotated[
+        str, fitting("Distance beyond which objects are outliers: auto, a number, or none for no outliers.")
+    ] = "auto"
+    relaxation: Annotated[str, fitting("auto, penalty, gap or exact.")] = "auto"
+    n_init: Annotated[int, fitting("Number of initializations.")] = 10
+    max_iter: Annotated[int, fitting("Maximum number of iterations.")] = 200
+    tol: Annotated[float, fitting("Tolerance: the fit stops when no mass changes by more.")] = 1e-4
+    device: Annotated[str, fitting("auto, cpu or cuda.")] = "auto"
+    dtype: Annotated[str, fitting("float64 or float32.")] = "float64"
 
     def params(self) -> Params:
-        """Parameters of the estimator that are the same in all runs, but for the metric."""
+        """Parameters of the estimator but for the metric."""
         names = ("relaxation", "n_init", "max_iter", "tol", "device", "dtype")
         return {name: getattr(self, name) for name in names} | {"delta": number_or("--delta", self.delta, "auto")}
+
+
+@dataclass(frozen=True, kw_only=True)
+class SweepSettings(CommonSettings):
+    """Settings that are the same in a whole grid."""
+
+    max_iter: Annotated[int, fitting("Maximum number of iterations.")] = 500
+
+
+@dataclass(frozen=True, kw_only=True)
+class FitSettings(CommonSettings):
+    """Settings of one fit."""
+
+    seed: Annotated[int, fitting("Random seed.")] = 0
+    alpha: Annotated[float, fitting("Larger values put less mass on large sets.")] = 1.0
+    beta: Annotated[float, fitting("Above 1; larger values spread mass over more sets.")] = 1.2
+    lam: Annotated[str, fitting("How strongly sets are tied to their groups: auto, or a number.")] = "auto"
+    max_cardinality: Annotated[str, fitting("Largest set size, none for all, or auto (as --focal-sets says).")] = "auto"
+    focal_sets: Annotated[str, fitting("auto (groups and neighbouring pairs), simple, full or pairs.")] = "auto"
+    init: Annotated[str, fitting("auto (single groups first), k-means++ or random.")] = "auto"
+    solver: Annotated[str, fitting("auto, descent or gradient.")] = "auto"
+    n_jobs: Annotated[int | None, fitting("Number of threads.")] = None
+
+    def params(self) -> Params:
+        """Parameters of the estimator."""
+        names = ("metric", "alpha", "beta", "init", "solver", "n_jobs")
+        own = {name: getattr(self, name) for name in names} | {"random_state": self.seed}
+        sets = focal_params(self.max_cardinality, self.focal_sets)
+        return {**super().params(), **own, "lam": number_or("--lam", self.lam, "auto"), **sets}
 
 
 # ------------------------------------------------------------------ from dataclasses to the command line and back
@@ -295,15 +227,12 @@ def command_function(function: Command, *, quiet: bool = True, without: Collecti
     """A function as Typer takes it: dataclasses of options spread out but for some, ``--quiet`` and ``--json`` added."""
     hints = get_type_hints(function, include_extras=True)
     own = inspect.signature(function).parameters
-    spread = {name: [p for p in _spread(hints[name], own[name]) if p.name not in without] for name in own}
     always = {"context": typer.Context, **({"quiet": Quiet} if quiet else {}), "machine": Json}
 
     @wraps(function)
     def called(context: typer.Context, *, quiet: bool = False, machine: bool = False, **values: object) -> None:
         sources = {name: context.get_parameter_source(name) for name in values}
         typed = frozenset(name for name, source in sources.items() if getattr(source, "name", "") == "COMMANDLINE")
-        from softecm.cli.problems import AS_TYPED, Stopped
-
         token = INVOCATION.set(Invocation(quiet, machine, typed, _written(context, typed)))
         wording = WORDING.set(AS_TYPED)
         try:
@@ -316,7 +245,7 @@ def command_function(function: Command, *, quiet: bool = True, without: Collecti
             INVOCATION.reset(token)
             WORDING.reset(wording)
 
-    expanded = [p for parameters in spread.values() for p in parameters]
+    expanded = [p for name in own for p in _spread(hints[name], own[name]) if p.name not in without]
     expanded += [_keyword(name, kind, False) for name, kind in always.items()]
     vars(called)["__signature__"] = inspect.Signature(expanded)
     called.__annotations__ = {p.name: p.annotation for p in expanded}
@@ -366,9 +295,6 @@ def _gathered(kind: Any, values: Mapping[str, object], name: str) -> object:
     return build(**{one: _gathered(hints[one], values, one) for one in names})
 
 
-# ------------------------------------------------------------------ what is written in one option
-
-
 def several(names: list[str] | None) -> tuple[str, ...]:
     """Names given once each, or in one go with commas between.
 
@@ -387,8 +313,6 @@ def several_or(names: str | None) -> tuple[str, ...] | None:
 
 def number_or(name: str, text: str, *words: str, whole: bool = False) -> float | int | str | None:
     """A number, one of the words, or None for "none"."""
-    from softecm.cli.problems import Problem
-
     if text in words:
         return text
     if text.lower() in ("none", "off"):

@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING
 from rich.text import Text
 
 from softecm._text import visible
-from softecm.belief.assignments import CLEAR
 from softecm.belief.totals import PartitionTotals
+from softecm.cli.commands import PredictOptions
 from softecm.cli.fitting import user_messages
-from softecm.cli.options import INVOCATION
+from softecm.cli.options import INVOCATION, several
 from softecm.cli.problems import Problem, mendable
 from softecm.cli.result_folder import ResultFolder, load
 from softecm.cli.results import partition_table, write_csv
@@ -35,31 +35,22 @@ if TYPE_CHECKING:
     from softecm import SoftECM
 
 
-def run(
-    model: Path,
-    file: Path,
-    output: Path | None,
-    options: ReadOptions,
-    views: Beside,
-    beside: tuple[str, ...] = (),
-    *,
-    clear: float = CLEAR,
-    force: bool,
-) -> None:
+def run(options: PredictOptions) -> None:
     """Load, read, predict, write one table."""
+    model, file, output, views = options.model, options.file, options.output, options.other_files.views()
     to_stdout = output is not None and str(output) == "-"
     (out, err), machine = consoles(), INVOCATION.get().machine
     target = output or Path(f"{file.stem}-partition.csv")
     if not to_stdout:
-        check_new_file(target, force=force)  # before it is computed
+        check_new_file(target, force=options.force)  # before it is computed
         check_replaced([target], kind="partition", inputs=[file, model, *views.files])
     estimator = load(model)
     _check_views(estimator, model, views)
     with err.status(f"reading {file}"):
-        loaded = as_views(estimator, read(file, _as_trained(estimator, model, options), views))
+        loaded = as_views(estimator, read(file, _as_trained(estimator, model, options.reading.options()), views))
     if of_series(estimator) and loaded.shape == "table":
         raise Problem(f"{model} compares series, and {file} was read as a table: say --id, --time and --value.")
-    joined = columns_beside(loaded, beside)
+    joined, clear = columns_beside(loaded, several(options.with_columns)), options.clear
     with mendable(ValueError, TypeError), warnings.catch_warnings(record=True, action="always") as caught:
         partition = estimator.predict_partition(loaded.data)
         table = partition_table(partition, loaded.names, clear, joined)

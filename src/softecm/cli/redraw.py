@@ -12,6 +12,8 @@ from rich.text import Text
 
 from softecm.belief import FocalSets
 from softecm.belief.focal import Names
+from softecm.cli.commands import RenameOptions, ReportOptions
+from softecm.cli.options import several
 from softecm.cli.problems import Problem, mendable
 from softecm.cli.result_folder import BY_BLOCKS, GONE, ResultFolder, Summary
 from softecm.cli.results import NUMBER, harmless, write_json
@@ -26,30 +28,30 @@ from softecm.report.words import three_sentences
 Words = Mapping[str, str]  # an old name and the new one
 
 
-def redraw(path: Path, output: Path | None, *, values: bool) -> None:
+def redraw(options: ReportOptions) -> None:
     """Draw ``report.html`` again, in place of the old one."""
-    out, _ = consoles()
+    (out, _), path, output = consoles(), options.folder, options.output
     folder = ResultFolder.open(path)
     target = output or path / "report.html"
     check_file(target)
     kind = "summary" if target.suffix.lower() == ".json" else "report"
     check_replaced([target], kind=kind, inputs=[Path(folder.summary.get("file", "")), path / "summary.json"])
-    text = text_for(folder.page(values=values), target)
+    text = text_for(folder.page(values=not options.no_values), target)
     to_file(target, lambda file: file.write_text(text, encoding="utf-8", newline=""))
     out.print(Text.assemble("Open ", (str(target), "bold")))
     print_json({"report": str(target), "source_read": folder.source is not None})
 
 
-def rename(path: Path, names: Sequence[str]) -> None:
+def rename(options: RenameOptions) -> None:
     """Name the groups in the partition, the model, the summary and the report."""
-    out, _ = consoles()
+    (out, _), path = consoles(), options.folder
     before = ResultFolder.open(path)
     if before.summary.get("streamed"):
         raise Problem(BY_BLOCKS.format(path) + "name its groups with softecm cluster --names-of-clusters.")
     check_replaced([path / name for name in RESULTS if (path / name).exists()], inputs=[])
     old, model = before.partition.focal_sets, before.model
     with mendable(ValueError):
-        model.rename(_new_names(names, old.cluster_names))
+        model.rename(_new_names(several([options.names]), old.cluster_names))
         new = old.renamed(list(model.focal_sets_.names))
         partition = before.unrounded.rename(list(new.names))
     after = ResultFolder(path, _renamed_summary(before.summary, old, new))

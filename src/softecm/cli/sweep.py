@@ -14,8 +14,9 @@ from rich.text import Text
 
 from softecm._text import meant
 from softecm._version import __version__
+from softecm.cli.commands import SweepOptions
 from softecm.cli.fitting import metric_for
-from softecm.cli.options import Params, SweepOptions
+from softecm.cli.options import Params
 from softecm.cli.problems import Problem, disk, mendable
 from softecm.cli.results import write_json
 from softecm.cli.screen import consoles, counted, print_json, remarks
@@ -54,13 +55,13 @@ class RuleChoice(NamedTuple):
         return self.problem or {**values, **self.scores}
 
 
-def run(file: Path, options: SweepOptions) -> None:
+def run(options: SweepOptions) -> None:
     """Read, check the grid, run what the journal does not have yet, write and say what was chosen."""
     from softecm.selection import RULES
 
-    out, err = consoles()
-    params, rule = options.params(), options.rule
-    values = {name: _values(name, text) for name, text in options.grid().items()}
+    (out, err), file = consoles(), options.file
+    params, rule = options.settings.params(), options.rule
+    values = {name: _values(name, getattr(options, option)) for name, option in SHOWN.items()}
     _check_rule(rule, options.resamples)
     folder = options.output or Path(f"{file.stem}-sweep")
     book = options.journal or folder / JOURNAL
@@ -69,7 +70,7 @@ def run(file: Path, options: SweepOptions) -> None:
         loaded = read(file, options.reading.options(label_column=options.label_column))
     numbers = values["n_clusters"]
     count = int(numbers[0]) if len(numbers) == 1 else None
-    measure = metric_for(options.metric, loaded, options.scale, options.weights, count)
+    measure = metric_for(options.settings.metric, loaded, options.settings.scale, options.settings.weights, count)
     out.print(Text(f"{file}: {counted(len(loaded), loaded)}, metric {measure.name} ({measure.why})"))
     for note in (*loaded.notes, *measure.mind):
         out.print(Text(f"  note: {note}", style="yellow"))
