@@ -78,8 +78,8 @@ def covered() -> list[float]:
 
 QUOTES = [
     Quote("docs/concepts.md", "with an AUROC of {}, as the margin", lambda: doubt(1)),
-    Quote("docs/concepts.md", "of k-means does ({}). Of the objects called *clearly* {} % are", lambda: doubt(5, 3)),
-    Quote("docs/concepts.md", "others {} %.", lambda: doubt(4)),
+    Quote("docs/concepts.md", "of k-means does ({}). Of the objects called *clearly* {}% are", lambda: doubt(5, 3)),
+    Quote("docs/concepts.md", "others {}%.", lambda: doubt(4)),
     Quote("paper/joss/paper.md", "{} of {} printed cells are met", cells_met),
     Quote(
         "paper/joss/paper.md",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
@@ -70,8 +71,27 @@ class Precision:
         """A value between those of the column."""
         return self._moment(value) if self.moment else _number(float(value), self.between)
 
+    def median(self, value: Any) -> str:
+        """A value that is a cell's own or lies between two cells: a whole number stays one."""
+        whole = not self.moment and self.decimals <= self.between and round(float(value), self.decimals) == value
+        return spaced(self.cell(value) if whole else self.mean(value))
+
     def _moment(self, value: object) -> str:
         return str(moment(value).astype("M8[s]")).replace("T", " ")[: self.moment]
+
+
+def spaced(number: str) -> str:
+    """The digits before the decimal sign in groups of three, from 10 000 on: 2024 may be a year.
+
+    Examples
+    --------
+    >>> spaced("1234.5"), spaced("-1234567.25"), spaced("2024-12-31")
+    ('1234.5', '-1\u202f234\u202f567.25', '2024-12-31')
+    """
+    whole = re.fullmatch(r"(-?)(\d{5,})(\.\d+)?", number)
+    if whole is None:
+        return number
+    return f"{whole[1]}{int(whole[2]):,}{whole[3] or ''}".replace(",", "\u202f")
 
 
 def moment(value: Any) -> np.datetime64:

@@ -165,7 +165,7 @@ def test_without_groups_one_group_is_written_and_said_first(run: Run, tmp_path: 
     assert code == 0, err
     summary = json.loads(Path("found/summary.json").read_text())
     assert summary["n_clusters"] == 1
-    assert out.index("Warning: No groups stand apart") < out.index("Of 120 objects")
+    assert out.index("Warning: No groups stand apart") < out.index("All 120 objects")
 
 
 @pytest.mark.parametrize("asked", ["2-4", "2..4"])

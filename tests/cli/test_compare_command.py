@@ -19,7 +19,7 @@ def test_two_folders_are_compared(run: Run, two_groups: Path) -> None:
         assert run("cluster", file, "-c", 2, "-o", folder, "--n-init", 1, "-q")[0] == 0
     code, out, err = run("compare", "a", "b")
     assert code == 0, err
-    assert "Of 42 objects, 0 (0 %) are in another set in b." in out  # whatever the order of the rows
+    assert "Of 42 objects, 0 (0%) are in another set in b." in out  # whatever the order of the rows
     assert "<h1" in Path("compare.html").read_text(encoding="utf-8")
     code, out, _ = run("compare", "a", "b", "-o", "again.html", "--json")
     assert (code, json.loads(out)["scores"]["same set"]["value"]) == (0, 1.0)

@@ -46,7 +46,7 @@ def test_the_sentence_of_each_group_is_on_the_screen_and_on_the_page_and_takes_n
     told = json.loads(texts("found")["summary.json"])["group_sentences"]
     assert code == 0
     for group in ("ω1", "ω2"):
-        assert told[group].startswith(f"{group} has 20 objects (48 %): ")
+        assert told[group].startswith(f"{group} has 20 objects (48%): ")
         assert told[group].split("(elsewhere")[0] in " ".join(out.split())
         assert f'<p dir="auto">{told[group]}</p>' in texts("found")["report.html"]
     two_groups.unlink()  # new names need no file

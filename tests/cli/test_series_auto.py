@@ -51,7 +51,7 @@ def test_channels_and_times_keep_their_names(run: Run, rng: np.random.Generator)
     page = Path("found/report.html").read_text()
     assert '"channels":["pulse","heat"]' in page
     assert "day, 2024-01-01 to 2024-01-08" in page
-    assert "pulse at 0%–12% of the time" in page
+    assert "pulse at 0–12% of the time" in page
     assert "channel 1" not in page
     rules = run("explain", "found")[1]
     assert "channel" not in rules

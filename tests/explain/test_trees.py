@@ -154,7 +154,7 @@ def test_the_honest_error_knows_noise(rng):
     assert tree.representativeness_[1.0] >= 0.5
     assert abs(tree.honest_[1.0] - 0.5) < 0.12
     assert tree.ceiling_[1.0] == 1.0
-    assert f"{tree.honest_[1.0]:.2f} for objects not seen before" in tree.summary()
+    assert f"{tree.honest_[1.0]:.2f} for unseen objects" in tree.summary()
 
 
 def test_small_by_default(rng):
@@ -235,7 +235,7 @@ def test_outliers_of_whom_rules_say_nothing_are_not_passed_over():
     masses[:10, 1] = masses[10:20, 2] = masses[20, 0] = 1.0
     tree = ExplanationTree().fit(CredalPartition(masses, FocalSets.up_to(2, 1)), X)
     assert tree.nowhere_ == 1
-    assert tree.summary().endswith("no objects wrong, not counting the 1 that belongs nowhere: no rule says so.")
+    assert tree.summary().endswith("no objects in the wrong group; no rule covers the 1 that belongs nowhere.")
 
 
 @pytest.mark.parametrize("column", [[1.0] * 9 + [2.0] * 3 + [np.nan], ["a"] * 9 + ["b"] * 3 + [None]])

@@ -358,7 +358,7 @@ def test_the_report_of_a_real_file_opens_without_a_word(
     assert ended.value.code in (0, None)
     browser.get((folder / "report.html").as_uri())
     titles = [h.text for h in browser.find_elements("css selector", "h2")]
-    assert titles[:4] == ["What was found", "What if", "Map", "Mass plot"]
+    assert titles[:4] == ["Findings", "What if", "Map", "Mass plot"]
     assert len(titles) >= 6
     assert [entry for entry in browser.get_log("browser") if entry["level"] in ("SEVERE", "WARNING")] == []
 

@@ -322,7 +322,7 @@ def test_the_code_imports_the_metric_it_names() -> None:
 
 def test_what_was_found_for_auto_is_told() -> None:
     model = fitted(EVCLUS(2, random_state=0), APART)
-    assert report.build(model, APART).parameters["d0"] == f"auto: {model.d0_:.6g}"
+    assert report.build(model, APART).parameters["d0"] == f"auto: {model.d0_:.4g}"
 
 
 def test_a_notebook_shows_the_page_in_a_frame() -> None:

@@ -17,7 +17,7 @@ def test_the_same_under_other_numbers_is_the_same():
     found = compare(CredalPartition.from_hard(THREE), CredalPartition.from_hard((THREE + 1) % 3))
     assert len(found.moved) == 0
     assert found.sentences() == [
-        "Of 60 objects, 0 (0 %) are in another set in B.",
+        "Of 60 objects, 0 (0%) are in another set in B.",
         "Groups have other names in B: ω1 of A is ω2 of B, ω2 of A is ω3 of B and ω3 of A is ω1 of B.",
         "No group is split, merged, new or gone.",
     ]

@@ -211,9 +211,9 @@ def test_where_all_objects_are_nowhere_there_is_an_answer_or_a_sentence() -> Non
     assert model.decisions().counts()["nowhere"] == 40
     assert "belongs to no group" in model.explain_object(X, 0).sentence
     assert profile(model.partition_, X).sentences() == {
-        "∅": "∅ has 40 objects (100 %): too few others to compare with (3 needed)."
+        "∅": "∅ has 40 objects (100%): too few others to compare with (3 needed)."
     }
     assert (calibrate(model, X, n_boot=19).decisions().words == "nowhere").all()
-    assert "0 (0 %) are in another set" in compare(model.partition_, model.partition_).sentences()[0]
+    assert "0 (0%) are in another set" in compare(model.partition_, model.partition_).sentences()[0]
     with pytest.raises(ValueError, match="all objects of one belong nowhere"):
         compare(model, model, data=(X, X))

@@ -123,12 +123,12 @@ def test_json_cannot_end_its_element() -> None:
 
 @pytest.mark.parametrize(("n", "c"), [(1, 1), (2, 2), (5, 1), (40, 12)])
 def test_small_and_odd_partitions_are_drawn(n: int, c: int) -> None:
-    assert "What was found" in render(data(n, c))
+    assert '<h2 id="found-h">Findings</h2>' in render(data(n, c))
 
 
 def test_a_page_without_extras_is_drawn() -> None:
     bare = ReportData("x", CredalPartition.from_hard([0, 1]), ["a", "b"], np.arange(2), np.zeros((2, 2)))
-    assert "What was found" in render(bare)
+    assert '<h2 id="found-h">Findings</h2>' in render(bare)
 
 
 def test_series_are_drawn_instead_of_a_table(rng: np.random.Generator) -> None:

@@ -67,7 +67,7 @@ def test_no_cell_and_no_name_is_in_the_page_or_its_facts(model: Any) -> None:
 
 def test_what_the_groups_are_is_still_said(model: Any) -> None:
     page = report.build(model, TABLE, values=False)
-    assert '<em dir="auto">income</em> higher' in page.html
+    assert re.search(r"ω\d has \d+ objects \(\d+%\): [^<]*income higher", page.html)
     assert "1 warning is hidden" in report.build(model, TABLE, values=False, warnings=["x"]).html
     facts = page.facts
     assert {trait["column"] for trait in facts["profiles"]["ω1"]} >= {"income", "hired"}  # type: ignore[index]
@@ -121,7 +121,7 @@ def test_the_file_beside_it_is_written_by_its_ending(model: Any, tmp_path: Path)
     facts = json.loads((tmp_path / "report.json").read_text(encoding="utf-8"))
     assert facts["n_objects"] == N
     assert facts["prototypes"]["ω1"]["town"] in ("Quixadá", "Zwolle")
-    assert facts["sentences"][0].startswith("Of 40 objects")
+    assert facts["sentences"][0].startswith("All 40 objects clearly belong")
 
 
 def test_a_field_that_no_section_keeps_is_empty_without_values() -> None:

@@ -11,7 +11,7 @@ from softecm.report.words import counted_sentences, sentence
 def test_few_objects_are_named() -> None:
     p = CredalPartition([[0, 1, 0, 0], [0, 0, 0, 1], [1, 0, 0, 0]], FocalSets.full(2))
     assert three_sentences(p, ["a", "b", "c"]) == (
-        "Of 3 objects, 1 (33 %) clearly belongs to one of 2 groups: 1 to ω1 and 0 to ω2.",
+        "Of 3 objects, 1 (33%) clearly belongs to one of 2 groups: 1 to ω1 and 0 to ω2.",
         "1 lies between groups: b (ω1 or ω2).",
         "1 belongs to no group: c.",
     )
@@ -21,7 +21,7 @@ def test_many_objects_are_counted() -> None:
     sets = np.repeat(np.arange(7), [5, 2000, 3000, 10, 20, 9, 0])
     p = CredalPartition(np.eye(7)[sets], FocalSets.up_to(3, 2))
     groups, between, out = three_sentences(p, [str(i) for i in range(len(p))], noun="series")
-    assert groups.startswith("Of 5\u202f044 series, 5\u202f010 (99.3 %) clearly belong")
+    assert groups.startswith("Of 5\u202f044 series, 5\u202f010 (99.3%) clearly belong")
     assert between == "29 lie between groups, most often between ω1 and ω2 (20)."
     assert out == "5 belong to no group; farthest out: 0, 1 and 2."
 
@@ -58,11 +58,11 @@ def test_clearly_is_not_said_of_the_undecided() -> None:
     masses = [[0, 0.9, 0.1, 0], [0, 0.6, 0.4, 0], [0, 0.4996, 0.4973, 0.0031], [0, 0.5, 0.49, 0.01]]
     first = three_sentences(CredalPartition(masses, FocalSets.full(2)), list("abcd"))[0]
     assert first == (
-        "Of 4 objects, 1 (25 %) clearly belongs to one of 2 groups: 1 to ω1 and 0 to ω2. "
+        "Of 4 objects, 1 (25%) clearly belongs to one of 2 groups: 1 to ω1 and 0 to ω2. "
         "1 belongs to one group rather than another and 2 are undecided."
     )
     strict = three_sentences(CredalPartition(masses, FocalSets.full(2)), list("abcd"), clear=0.95)[0]
-    assert strict.startswith("Of 4 objects, 0 (0 %) clearly belong to one of 2 groups")
+    assert strict.startswith("Of 4 objects, 0 (0%) clearly belong to one of 2 groups")
 
 
 def test_a_view_is_quoted_only_where_it_says_something_else() -> None:

@@ -206,3 +206,16 @@ def test_objects_between_that_lie_close_together_are_no_part_of_a_group():
         NumberOfGroupsWarning, match=r"^the objects between ω1 and ω3 lie close together: .* \(4 groups\)\.$"
     ):
         SoftECM(3, metric="sqeuclidean", random_state=0).fit(X)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_missing_cells_are_no_groups_of_their_own(seed):
+    rng = np.random.default_rng(seed)
+    kind = np.repeat([0, 1, 2], 80)
+    numbers = np.array([[20.0, 900.0, 5.0], [45.0, 300.0, 9.0], [70.0, 600.0, 1.0]])[kind]
+    table = pd.DataFrame(numbers + rng.normal(size=numbers.shape) * [4.0, 50.0, 0.7], columns=["a", "b", "c"])
+    table["word"] = np.array(["x", "y", "z"])[kind]
+    table = table.mask(np.arange(4) == rng.integers(8, size=(240, 1)))  # half of the rows lack one cell
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", NumberOfGroupsWarning)
+        assert SoftECM(3, random_state=0).fit(table).partition_.n_clusters == 3

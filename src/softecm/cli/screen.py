@@ -17,7 +17,7 @@ from softecm.belief import CredalPartition, FocalSets
 from softecm.cli.options import INVOCATION
 from softecm.plots import set_colors
 from softecm.report.sections.columns import columns_shown
-from softecm.report.words import in_words
+from softecm.report.words import grouped, in_words, plain
 
 if TYPE_CHECKING:
     from softecm.cli.fitting import Measure
@@ -86,18 +86,18 @@ def legend(partition: CredalPartition) -> Text:
 
 
 def counts_table(focal: FocalSets, counts: Sequence[int], most: int = 14) -> Table:
-    """How many objects each set has, the empty set first, with bars."""
-    labels, colors = focal.labels(), set_colors(focal)
-    columns = [j for j in [*range(1, len(labels)), 0] if counts[j] or 1 <= j <= focal.n_clusters]
+    """How many objects each set has, with bars."""
+    colors = set_colors(focal)
+    columns = [j for j in [*range(1, len(focal) + 1), 0] if counts[j] or 1 <= j <= focal.n_clusters]
     table = Table(box=None, show_header=False, pad_edge=False, padding=(0, 2, 0, 0))
     table.add_column()
     table.add_column(justify="right")
     table.add_column()
     for j in columns[:most]:
         bar = Text(("█" if j else "·") * round(30 * counts[j] / max(counts)), style="" if j == 0 else colors[j])
-        table.add_row(labels[j] if j else "∅ (no group)", f"{counts[j]:,}".replace(",", " "), bar)
+        table.add_row(plain(focal, j), grouped(counts[j]), bar)
     if len(columns) > most:
-        table.add_row("other sets", f"{sum(counts[j] for j in columns[most:]):,}".replace(",", " "), "")
+        table.add_row("other sets", grouped(sum(counts[j] for j in columns[most:])), "")
     return table
 
 
@@ -163,8 +163,10 @@ def say_understood(out: Console, file: Path, loaded: Loaded, measure: Measure, n
 def _columns_table(rows: Sequence[Sequence[str]]) -> Table:
     """A line a column; what does not fit goes on below."""
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 2))
-    for name in ("column", "read as", "values", "why", "missing"):
-        table.add_column(name, style="" if name == "column" else "dim", overflow="fold")
+    heads = ("column", "read as", "values", "why", "missing")
+    used = [k for k in range(len(heads)) if any(row[k] for row in rows)]
+    for k in used:
+        table.add_column(heads[k], style="" if k == 0 else "dim", overflow="fold")
     for row in rows:
-        table.add_row(*(Text(cell, style="dim" if row[1] == "left out" else "") for cell in row))
+        table.add_row(*(Text(row[k], style="dim" if row[1] == "left out" else "") for k in used))
     return table

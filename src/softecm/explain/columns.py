@@ -197,7 +197,7 @@ Column: TypeAlias = Numbers | Words
 
 def readable(value: float, precision: Precision) -> str:
     """A number for reading; dates are microseconds since 1970."""
-    return precision.mean(np.datetime64(round(value), "us") if precision.moment else value)
+    return precision.median(np.datetime64(round(value), "us") if precision.moment else value)
 
 
 def measured(X: object, names: Sequence[str] | None) -> list[Column]:
@@ -253,7 +253,7 @@ def _stretches(series: Sequence[FloatArray], names: Sequence[str] | None) -> lis
             count = known.sum(0)
             means[i, part] = np.where(count > 0, np.where(known, piece, 0.0).sum(0) / np.maximum(count, 1), np.nan)
     precisions = [Precision.of(means[..., c].ravel()) for c in range(channels)]
-    percent = [f"{part / STRETCHES:.0%}–{(part + 1) / STRETCHES:.0%} of the time" for part in range(STRETCHES)]
+    percent = [f"{100 * part / STRETCHES:.0f}–{(part + 1) / STRETCHES:.0%} of the time" for part in range(STRETCHES)]
     return [
         Numbers(f"{called[c]} at {percent[part]}".removeprefix(" at "), means[:, part, c], precisions[c])
         for c in range(channels)

@@ -20,7 +20,7 @@ from softecm.explain.effects import Effect, cliffs_delta, quantile
 FEWEST = 3  # objects of a group, and with a value in a column, for anything to be said
 MOST_TOLD = 3  # traits in a sentence
 UNLIKE = 0.1  # of how far groups differ in a column: less is no difference to name
-UNIT = re.compile(r"(.*\S)\s*[(\[]([^()\[\]]{1,12})[)\]]")
+UNIT = re.compile(r"(.*\S)\s*[(\[](?!\d+[)\]])([^()\[\]]{1,12})[)\]]")  # "x (2)" is the second column called x
 HAS, LIKE = " has ", "; most like "  # after which, and before which, a sentence has the name of a group
 CLEARER = 0.2  # by which "around" or "far from" must beat the simpler "higher" or "lower"
 
@@ -118,12 +118,10 @@ class Profiles(Sequence[Trait]):
         >>> X = np.column_stack([np.r_[np.arange(1000, 1020), np.arange(5000, 5020)], np.tile([0.0, 1.0], 20)])
         >>> found = profile(CredalPartition.from_hard(np.repeat([0, 1], 20)), X, columns=["spend (€)", "noise"])
         >>> found.sentence("ω1").replace("\u202f", " ")
-        'ω1 has 20 objects (50 %): spend 1 010 € (elsewhere 5 010 €).'
+        'ω1 has 20 objects (50%): spend 1010 € (elsewhere 5010 €).'
         """
         traits, size, total = self.of(group)[:MOST_TOLD], self.sizes[group], sum(self.sizes.values())
-        counted = (
-            f"{_digits(size)} {noun if size == 1 or noun == 'series' else noun + 's'} ({100 * size / total:.0f} %)"
-        )
+        counted = f"{_digits(size)} {noun if size == 1 or noun == 'series' else noun + 's'} ({100 * size / total:.0f}%)"
         typical = "; ".join(_typical(trait) for trait in traits) or self.untold(group)
         return f"{group}{HAS}{counted}: {typical}{self._unlike_nearest(group)}."
 
@@ -147,8 +145,8 @@ class Profiles(Sequence[Trait]):
         column = max(distances[nearest], key=lambda c: distances[nearest][c])
         if distances[nearest][column] < UNLIKE:
             return f"{LIKE}{nearest}"
-        own, other = (_rounded(one[column].here, one[column]) for one in (here[group], here[nearest]))
-        return f"{LIKE}{nearest}, but {_unit(column)[0]} {own}, not {other}"
+        own, other = (_in_sentence(one[column].here, one[column]) for one in (here[group], here[nearest]))
+        return f"{LIKE}{nearest}, but {split_unit(column)[0]} {own}, not {other}"
 
     def to_frame(self, backend: str | None = None) -> Any:
         """A data frame, one row per group and column."""
@@ -170,8 +168,8 @@ def renamed(sentence: str, names: Mapping[str, str]) -> str:
 
     Examples
     --------
-    >>> renamed("ω1 has 9 objects (50 %): pays ω1; most like ω2, but age 9, not 8.", {"ω1": "calm", "ω2": "busy"})
-    'calm has 9 objects (50 %): pays ω1; most like busy, but age 9, not 8.'
+    >>> renamed("ω1 has 9 objects (50%): pays ω1; most like ω2, but age 9, not 8.", {"ω1": "calm", "ω2": "busy"})
+    'calm has 9 objects (50%): pays ω1; most like busy, but age 9, not 8.'
     """
     own = max((name for name in names if sentence.startswith(name + HAS)), key=len, default="")
     if not own:
@@ -184,29 +182,35 @@ def renamed(sentence: str, names: Mapping[str, str]) -> str:
 
 def _typical(trait: Trait) -> str:
     """A trait with rounded numbers, their unit and separators; without numbers, how it differs."""
-    name = _unit(trait.column)[0]
+    name = split_unit(trait.column)[0]
     if math.isnan(trait.here):
         return f"{name} {trait.how}"
     if trait.category is not None:
-        return f"{trait.here:.0%} {name} {trait.category} (elsewhere {trait.elsewhere:.0%})"
-    here, elsewhere = (_rounded(value, trait) for value in (trait.here, trait.elsewhere))
+        return f"{name} {trait.category} {trait.here:.0%} (elsewhere {trait.elsewhere:.0%})"
+    here, elsewhere = (_in_sentence(value, trait) for value in (trait.here, trait.elsewhere))
     return f"{name} around {here}" if trait.how in ("around", "far from") else f"{name} {here} (elsewhere {elsewhere})"
 
 
-def _unit(column: str) -> tuple[str, str]:
-    """A column's name and the unit that it ends with in brackets, if any."""
+def split_unit(column: str) -> tuple[str, str]:
+    """A column's name and the unit that it ends with in brackets, if any.
+
+    Examples
+    --------
+    >>> split_unit("wind (m/s)"), split_unit("size (2)")
+    (('wind', 'm/s'), ('size (2)', ''))
+    """
     match = UNIT.fullmatch(column)
     return (column, "") if match is None else (match[1], match[2])
 
 
-def _rounded(value: float, trait: Trait) -> str:
-    """A number with three digits, its thousands apart, and its unit; dates as they are."""
-    if trait.precision.moment:
-        return readable(value, trait.precision)
-    unit = trait.unit or _unit(trait.column)[1]
-    rounded = float(f"{value:.3g}")
-    shown = _digits(round(rounded)) if abs(rounded) >= 100 else f"{rounded:g}"
-    return f"{shown} {unit}".rstrip()
+def with_unit(value: float, trait: Trait, unit: str = "") -> str:
+    """A number or a date in the column's own precision, with the unit of its cells, or another that its name has."""
+    return f"{readable(value, trait.precision)} {trait.unit or unit}".rstrip()
+
+
+def _in_sentence(value: float, trait: Trait) -> str:
+    """The same with the unit that a sentence takes out of the column's name."""
+    return with_unit(value, trait, split_unit(trait.column)[1])
 
 
 def _digits(number: int) -> str:

@@ -75,8 +75,8 @@ class ExplanationTree(BaseEstimator):
     >>> from softecm.explain import ExplanationTree
     >>> ages, partition = np.array([[3.0], [5], [9], [41], [44], [52]]), CredalPartition.from_hard([0, 0, 0, 1, 1, 1])
     >>> print(ExplanationTree(cv=0).fit(partition, ages, columns=["age"]).export_text())
-    age ≤ 25.0: ω1 (3 objects, 1.00)
-    age > 25.0: ω2 (3 objects, 1.00)
+    age ≤ 25: ω1 (3 objects, 1.00)
+    age > 25: ω2 (3 objects, 1.00)
 
     References
     ----------
@@ -217,19 +217,12 @@ class ExplanationTree(BaseEstimator):
         """How well the rules say what the partition says."""
         check_is_fitted(self)
         lam, n, m = float(self.lam), len(self.leaves_), len(self.mistakes_)
-        rules, they = ("1 rule", "It agrees") if n == 1 else (f"{n} rules", "They agree")
-        new = f", to {self.honest_[lam]:.2f} for objects not seen before" if self.honest_ else ""
-        wrong = f"{m or 'no'} object{'' if m == 1 else 's'} wrong" + self._nowhere()
+        k, rules = self.nowhere_, "1 rule" if n == 1 else f"{n} rules"
+        new = f", {self.honest_[lam]:.2f} for unseen objects" if self.honest_ else ""
+        wrong = f"{m or 'no'} object{'' if m == 1 else 's'} in the wrong group"
+        nowhere = f"; no rule covers the {k} that belong{'s' if k == 1 else ''} nowhere" if k else ""
         own, most = self.representativeness_[lam], self.ceiling_[lam]
-        return (
-            f"{rules}. {they} with the groups to {own:.2f}, where at most {most:.2f} is possible{new}; "
-            f"{'it gets' if n == 1 else 'they get'} {wrong}."
-        )
-
-    def _nowhere(self) -> str:
-        """That rules say nothing right of objects that belong nowhere, and that these are not counted."""
-        k = self.nowhere_
-        return f", not counting the {k} that belong{'s' if k == 1 else ''} nowhere: no rule says so" if k else ""
+        return f"{rules}: agreement with the groups {own:.2f} of at most {most:.2f}{new}; {wrong}{nowhere}."
 
     def to_dict(self) -> dict[str, Any]:
         """The tree and how good it is, as JSON has it."""

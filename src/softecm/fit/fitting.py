@@ -300,7 +300,7 @@ def doubt_of_number(objects: InMemory[Encoded], model: PrototypeModel, partition
     rows, counts = (np.arange(n), objects.counts) if n <= 2 * SAMPLE else objects.sample_rows(SAMPLE)
     x = objects.x[torch.as_tensor(rows, device=objects.device)].cpu() if n > 2 * SAMPLE else objects.x.cpu()
     labels = partition.labels()[rows]
-    weights = (1.0 - partition.masses[rows, 0]) * counts
+    weights = (1.0 - partition.masses[rows, 0]) * counts * _complete(x, ROWS_EACH * c)
     far = np.asarray(model.distances(x), dtype=np.float64)[:, :c]
     degree = 2.0 if model.metric.closed_form.quadratic else 0.0  # for others it would give false hints
     geometry = Geometry(far, np.zeros((c, c)), degree).without_itself(labels, weights)
@@ -328,21 +328,35 @@ def doubt_of_number(objects: InMemory[Encoded], model: PrototypeModel, partition
     return None
 
 
+def _complete(x: object, enough: int) -> NDArray[np.bool_]:
+    """Rows of a table without a missing cell, if these are enough, since the distances of others vary more; else all."""
+    if not isinstance(x, EncodedTable) or x.scale is None:
+        return np.ones(1, dtype=bool)
+    complete: NDArray[np.bool_] = x.scale.numpy() < 1.0 + 1e-9
+    return complete if complete.sum() >= enough else np.ones(1, dtype=bool)
+
+
 def _columns(x: object, model: PrototypeModel, labels: NDArray[np.intp]) -> Floats | None:
-    """The numbers (n, p) of vectors or of a table, in units of their spread within clusters; None for other objects."""
+    """The numbers (n, p) of vectors or of a table, in units of their spread within clusters; None for other objects.
+
+    A missing number is replaced by the mean of its cluster, so that gaps make no part of their own.
+    """
     if isinstance(x, Tensor) and x.ndim == 2 and not model.metric.discrete:
         numbers = x.double().numpy()
     elif isinstance(x, EncodedTable) and x.numbers.shape[1]:
         numbers = x.numbers.double().numpy()
+        numbers = numbers if x.observed is None else np.where(x.observed.numpy(), numbers, np.nan)
         metric = model.metric
         if isinstance(metric, Mixed) and metric.set_aside:
             numbers = numbers[:, [name not in metric.set_aside for name in metric.names[: numbers.shape[1]]]]
     else:
         return None
-    within = np.zeros(numbers.shape[1])
+    within, numbers = np.zeros(numbers.shape[1]), numbers.copy()
     for k in np.unique(labels):
         own = numbers[labels == k]
-        within += ((own - own.mean(0)) ** 2).sum(0)
+        mean = np.nan_to_num(own).sum(0) / np.maximum(np.isfinite(own).sum(0), 1)
+        numbers[labels == k] = np.where(np.isnan(own), mean, own)
+        within += np.nan_to_num((own - mean) ** 2).sum(0)
     usable = within > 0
     return numbers[:, usable] / np.sqrt(within[usable] / len(numbers)) if usable.any() else None
 

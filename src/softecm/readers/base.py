@@ -177,9 +177,9 @@ class Loaded:
         lines = "".join(f"<tr>{''.join(f'<td>{escape(cell)}</td>' for cell in row)}</tr>" for row in cells)
         more = len(self.columns) - MOST_SHOWN
         rest = f"<p>{more} more columns.</p>" if more > 0 else ""
-        heads = "".join(f"<th>{name}</th>" for name in ("column", "taken as", "values", "why", "missing"))
+        heads = "".join(f"<th>{name}</th>" for name in ("column", "read as", "values", "why", "missing"))
         return (
-            f"{f'<p>Mind:</p><ul>{notes}</ul>' if notes else ''}{head}"
+            f"{f'<p>Please check:</p><ul>{notes}</ul>' if notes else ''}{head}"
             f"<table><thead><tr>{heads}</tr></thead><tbody>{lines}</tbody></table>{rest}"
         )
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import datetime as dt
 import math
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal
@@ -14,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from softecm._checks import frame_of
-from softecm._precision import Precision, moment
+from softecm._precision import Precision, moment, spaced
 from softecm.belief import CredalPartition
 from softecm.report.inputs import Comparing, Data, FloatArray, IntArray
 from softecm.spaces.raw import read_table
@@ -52,15 +51,11 @@ class Attribute:
         """All cells for reading, None where missing."""
         return [None if missing(value) else self.shown(value) for value in self.values]
 
-    def at(self, coordinate: float, *, between: bool = True) -> str:
-        """What lies at such a number, for reading."""
-        if self.precision is None:
-            return f"{coordinate:.4g}"
-        if self.kind == "date":
+    def at(self, coordinate: float) -> str:
+        """A cell that is such a number, for reading."""
+        if self.precision is not None and self.kind == "date":
             return self.shown(EPOCH + np.timedelta64(round(coordinate * DAY), "us"))
-        own, mean = self.precision.decimals, self.precision.between
-        between = between and (own > mean or round(coordinate, own) != coordinate)  # a whole number stays one
-        return self.shown(coordinate, between=between)
+        return self.shown(coordinate)
 
     def coordinates(self) -> FloatArray | None:
         """Its cells as numbers, nan where missing; None for words."""
@@ -84,20 +79,6 @@ class Attribute:
         """Whether any cell holds something."""
         cells = self.coordinates()
         return any(value is not None for value in self.values) if cells is None else bool(np.isfinite(cells).any())
-
-
-def spaced(number: str) -> str:
-    """The digits before the decimal sign in groups of three, from 10 000 on: 2024 may be a year.
-
-    Examples
-    --------
-    >>> spaced("1234.5"), spaced("-1234567.25"), spaced("2024-12-31")
-    ('1234.5', '-1\u202f234\u202f567.25', '2024-12-31')
-    """
-    whole = re.fullmatch(r"(-?)(\d{5,})(\.\d+)?", number)
-    if whole is None:
-        return number
-    return f"{whole[1]}{int(whole[2]):,}{whole[3] or ''}".replace(",", "\u202f")
 
 
 def missing(value: object) -> bool:

@@ -318,7 +318,7 @@ def compare(
     >>> from softecm import CredalPartition, report
     >>> found = report.compare(CredalPartition.from_hard([0, 0, 1, 1]), CredalPartition.from_hard([1, 1, 0, 1]))
     >>> found.sentences()[0], found.moved.tolist()
-    ('Of 4 objects, 1 (25 %) is in another set in B.', [3])
+    ('Of 4 objects, 1 (25%) is in another set in B.', [3])
     """
     called_so = (str(names[0]), str(names[1]))
     partitions = isinstance(first, CredalPartition) or isinstance(second, CredalPartition)

@@ -18,6 +18,7 @@ from softecm.report.inputs import FittedModel, comparing, merged, pairwise
 if TYPE_CHECKING:
     from _typeshed import DataclassInstance
 
+OURS = "from softecm import "
 UNTOLD = ("callback", "verbose", "warm_start")
 LONGEST = 120  # signs of a parameter; what is longer is data rather than a setting
 LONGEST_METRIC = 500
@@ -38,7 +39,7 @@ def parameters(model: FittedModel) -> dict[str, str]:
     for name, value in params.items():
         fitted = getattr(model, f"{name}_", None)
         if isinstance(value, str) and value == "auto" and isinstance(fitted, int | float):
-            shown[name] = f"auto: {fitted:.6g}"
+            shown[name] = f"auto: {fitted:.4g}"
     return shown
 
 
@@ -146,16 +147,18 @@ def code(model: FittedModel, reading: Sequence[str] = (), saved: str | None = No
     """
     name = type(model).__name__
     loading = ["", "# or, without fitting again:", f"model = load_model({saved!r})"] if saved is not None else []
-    imports = [line for line in reading if line.startswith(("import", "from"))]
+    ours = [line.removeprefix(OURS) for line in reading if line.startswith(OURS)]
+    ours = sorted({name, *ours, *(["load_model"] if loading else [])})
+    others = [line for line in reading if line.startswith(("import", "from")) and not line.startswith(OURS)]
     metrics = sorted({type(metric).__name__ for metric in _metrics(_changed(model).get("metric"))})
     unwritten = [k for k, v in _changed(model).items() if _written(v) is None]
     return "\n".join(
         [
-            *imports,
-            f"from softecm import {name}, load_model" if loading else f"from softecm import {name}",
+            *others,
+            f"{OURS}{', '.join(ours)}",
             *([f"from softecm.distances import {', '.join(metrics)}"] if metrics else []),
             "",
-            *[line for line in reading if line not in imports],
+            *[line for line in reading if not line.startswith(("import", "from"))],
             *([f"# give these as in the fit, too long to show here: {', '.join(unwritten)}"] if unwritten else []),
             f"model = {name}({arguments(model)}).fit(X)",
             'model.partition_.to_parquet("partition.parquet")' if streamed else "model.partition_.to_frame()",

@@ -10,10 +10,11 @@ from numpy.typing import NDArray
 
 from softecm.belief import CredalPartition, FocalSets
 from softecm.belief.assignments import CLEAR, WORDS, Decision, counts_of, nearly_between
+from softecm.explain.profiles import split_unit
 
 if TYPE_CHECKING:
     from softecm.distributed import ScatteredPartition
-    from softecm.report.reasons import Explanation
+    from softecm.report.reasons import Explanation, Part
 
 Counts: TypeAlias = NDArray[np.int64]
 NOBODY = "None lies between groups."
@@ -46,7 +47,7 @@ def three_sentences(
     >>> p = CredalPartition([[0, 1, 0, 0], [0, 0, 1, 0], [0, 0, 0, 1], [1, 0, 0, 0]], FocalSets.full(2))
     >>> for sentence in three_sentences(p, ["a", "b", "c", "d"]):
     ...     print(sentence)
-    Of 4 objects, 2 (50 %) clearly belong to one of 2 groups: 1 to ω1 and 1 to ω2.
+    Of 4 objects, 2 (50%) clearly belong to one of 2 groups: 1 to ω1 and 1 to ω2.
     1 lies between groups: c (ω1 or ω2).
     1 belongs to no group: d.
     """
@@ -87,7 +88,7 @@ def counted_sentences(
 
 def named_nearest(near: Sequence[tuple[str, float]]) -> str:
     """The nearest objects and how far they are, after a sentence; nothing where none are known."""
-    return f" Nearest: {', '.join(f'{name} {distance:.3g}' for name, distance in near)}." if near else ""
+    return f" Nearest: {', '.join(f'{name} ({distance:.3g})' for name, distance in near)}." if near else ""
 
 
 def sentence(name: str, decision: Decision, explanation: Explanation, focal: FocalSets, noun: str = "object") -> str:
@@ -151,9 +152,7 @@ def _pulled(explanation: Explanation, a: str, b: str, kind: str, *, one: bool) -
         named = [part for part in strongest if sign * part.pull > much][:MOST_NAMED]
         if named:
             plain = ("", f"closest to {cluster}")  # a view that says no more than the sentence does
-            names = listed(
-                [part.name if part.value in plain else f"{part.name} ({part.value})" for part in named], "and"
-            )
+            names = listed([part.name if part.value in plain else _with_value(part) for part in named], "and")
             verb = "pulls" if len(named) == 1 and not kind else "pull"
             sides[cluster] = f"{kind}{names} {verb} it to {cluster}"
     if one and a not in sides and b in sides:
@@ -161,6 +160,12 @@ def _pulled(explanation: Explanation, a: str, b: str, kind: str, *, one: bool) -
         yet = f"overall it is closer to {a}" if nearer else f"sets that contain {a} have more of its mass"
         return f"{sides[b]}, but {yet}"
     return ", ".join(sides.values())
+
+
+def _with_value(part: Part) -> str:
+    """A column and the object's own value, with the unit that its name ends with: "wind (6.3 m/s)"."""
+    name, unit = split_unit(part.name)
+    return f"{name} ({part.value}{' ' * bool(unit)}{unit})"
 
 
 def five_counts(counts: Mapping[str, int], clear: float) -> str:
@@ -204,6 +209,7 @@ def _groups(partition: CredalPartition | ScatteredPartition, table: Counts, merg
         where = f"the only group, {partition.focal_sets.cluster_names[0]}"
     verb = "belongs" if sure == 1 else "belong"
     of_all = f"Of {number_of(n, noun)}, {grouped(sure)} ({share_of(sure, n)})"
+    of_all = f"All {number_of(n, noun)}" if sure == n > 1 else of_all
     return f"{of_all} clearly {verb} to {where}.{_less_clear(table)}"
 
 
@@ -280,4 +286,4 @@ def plural(noun: str) -> str:
 def share_of(part: int, whole: int) -> str:
     """A part of a whole in percent."""
     percent = 100 * part / max(whole, 1)
-    return f"{percent:.0f} %" if percent in (0, 100) or 1 <= percent <= 99 else f"{percent:.1f} %"
+    return f"{percent:.0f}%" if percent in (0, 100) or 1 <= percent <= 99 else f"{percent:.1f}%"

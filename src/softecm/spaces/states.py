@@ -152,7 +152,7 @@ class States(SteppedSeries):
     @property
     def channels(self) -> Sequence[str]:
         """Drawn is the share of each state."""
-        return [f"share of state {state}" for state in self.states]
+        return [f"share of {state}" for state in self.states]
 
     def distributions(self, prototypes: Tensor) -> dict[State, NDArray[np.float64]]:
         """For each state its share (k, L) at the steps of the prototypes."""

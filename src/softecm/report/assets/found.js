@@ -1,6 +1,6 @@
 // ------------------------------------------------------------------ what was found, in words and counts
 (() => {
-  const percent = (part, whole) => { const p = 100 * part / Math.max(whole, 1); return (p === 0 || p === 100 || (p >= 1 && p <= 99) ? p.toFixed(0) : p.toFixed(1)) + " %"; };
+  const percent = (part, whole) => { const p = 100 * part / Math.max(whole, 1); return (p === 0 || p === 100 || (p >= 1 && p <= 99) ? p.toFixed(0) : p.toFixed(1)) + "%"; };
   const many = D.noun.endsWith("s") ? D.noun : D.noun + "s", names = D.labels.slice(1, D.c + 1);
   const sum = (values) => values.reduce((a, b) => a + b, 0);
   const verb = (count, one, more) => grouped(count) + " " + (count === 1 ? one : more);
@@ -9,7 +9,8 @@
     const clear = sum(sure), sizes = names.map((name, k) => `${grouped(sure[k + 1])} to ${name}`), c = D.c;
     const parts = c <= 6 ? sizes : [...sizes.slice(0, 5), `${grouped(sum(sure.slice(6, c + 1)))} to the other ${c - 5}`];
     const less = [told.rather && verb(told.rather, "belongs", "belong") + " to one group rather than another", told.undecided && verb(told.undecided, "is", "are") + " undecided"].filter(Boolean);
-    return `Of ${grouped(n)} ${n === 1 ? D.noun : many}, ${grouped(clear)} (${percent(clear, n)}) clearly ${clear === 1 ? "belongs" : "belong"} to ${c === 1 ? `the only group, ${names[0]}` : `one of ${c} groups: ${listed(parts, "and")}`}.` + (less.length ? ` ${listed(less, "and")}.` : "");
+    const ofAll = clear === n && n > 1 ? `All ${grouped(n)} ${many}` : `Of ${grouped(n)} ${n === 1 ? D.noun : many}, ${grouped(clear)} (${percent(clear, n)})`;
+    return `${ofAll} clearly ${clear === 1 ? "belongs" : "belong"} to ${c === 1 ? `the only group, ${names[0]}` : `one of ${c} groups: ${listed(parts, "and")}`}.` + (less.length ? ` ${listed(less, "and")}.` : "");
   };
   const between = () => {
     const total = sum(counts.slice(D.c + 1)), all = [...Array(N).keys()], ends = (j) => listed(D.sets[j].map((k) => names[k]), "and");

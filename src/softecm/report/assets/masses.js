@@ -41,7 +41,7 @@
         g.fillStyle = colorOf(j); g.fillRect(a + 0.5, y, Math.max(b - a - 1, 1), 3);
         if (b - a > 16 && (g.measureText(name).width <= b - a || b - a > 48)) { g.fillStyle = soft(); g.fillText(clipped(g, name, b - a), (a + b) / 2, y + 15); }
       }
-    } else { g.fillStyle = soft(); g.fillText(D.noun === "series" ? "series" : D.noun + "s as given, 1 to " + N, left + wide / 2, h - 6); }
+    } else { g.fillStyle = soft(); g.fillText(D.noun === "series" ? "series" : D.noun + "s in original order, 1 to " + N, left + wide / 2, h - 6); }
     if (focus >= 0) { g.strokeStyle = ink(); g.lineWidth = 1.5; g.globalAlpha = 0.7; g.beginPath(); const x = left + (focus + 0.5) * span; g.moveTo(x, upper); g.lineTo(x, upper + high); g.stroke(); g.globalAlpha = 1; }
   };
   const point = (k, y) => { const r = canvas.getBoundingClientRect(); focus = k; draw(); showTip(order[k], r.left + left + (k + 0.5) * span, y ?? r.top + 40); };

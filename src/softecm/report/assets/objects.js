@@ -3,6 +3,8 @@
   const table = $("object-table"), head = table.tHead, body = table.tBodies[0], search = $("search"), SIZE = 12;
   const heads = [["Object", "id"], ["Group", "set", "", "set"], ["Decision", "said", "", "said"], ["Masses", null, "", "mass"], ["Doubt", "doubt", "", "doubt"], ["Typical", "single", "opt", "typical"], ["No group", "empty", "opt", "no group"]];
   if (distance) heads.push(["Distance", "distance", "opt", "distance"]);
+  const middle = distance ? [...distance].sort((a, b) => a - b)[N >> 1] : 1;
+  const decimals = middle > 0 ? Math.max(0, 3 - Math.floor(Math.log10(middle))) : 3;  // four digits of a usual distance, for all alike
   const key = { id: (i) => D.ids[i], set: (i) => best[i], said: (i) => said[i], doubt: (i) => doubt[i], single: (i) => single[i], empty: (i) => mass(i, 0), distance: (i) => distance[i] };
   const natural = new Intl.Collator(undefined, { numeric: true });
   let list = 0, page = 0, sort = null, down = true, rows = [], text = null;
@@ -66,7 +68,7 @@
         td.append(g);
       }
       if (e.ds !== null) { const p = el("p", "", `It is closest to the prototype of ${D.labels[fitted.best[i]]} itself (distance ${number(e.ds)})` + (e.to.length ? ", mostly because of " : ".")); if (e.to.length) { const w = el("strong", "", e.to.join(", ")); w.dir = "auto"; p.append(w, "."); } td.append(p); }
-      if (e.far.length) td.append(el("p", "", "Most of its distance from " + a + " comes from " + e.far.map(([n, part]) => `${e.kind ? e.kind + " " : ""}${n} (${Math.round(100 * part)} %)`).join(", ") + "."));
+      if (e.far.length) td.append(el("p", "", "Most of its distance from " + a + " comes from " + e.far.map(([n, part]) => `${e.kind ? e.kind + " " : ""}${n} (${Math.round(100 * part)}%)`).join(", ") + "."));
       if (D.series && D.series.own[i]) { const s = curves([curve(D.series.prototypes[e.a - 1], channel, D.colors[e.a], 2.4, 0.9), curve(D.series.prototypes[e.b - 1], channel, D.colors[e.b], 2.4, 0.9, "6 4"), curve(D.series.own[i], channel, "currentColor", 1.8, 1)], 640, 190); s.style.maxWidth = "640px"; s.setAttribute("aria-label", "The series with the prototypes of " + a + " and " + b); td.append(s); }
     } else td.append(el("p", "", Object.keys(D.explained).length ? "Explanations are available for the objects of the first three lists." : "Only its masses are known: " + largest(i) + "."));
     const others = columns.filter((c) => !told.has(c.name));
@@ -83,7 +85,7 @@
       const bar = tr.insertCell(); bar.className = "bar"; const b = el("i"); b.style.background = gradient(i); b.setAttribute("role", "img");
       b.setAttribute("aria-label", [...Array(F).keys()].filter((j) => mass(i, j) >= 0.01).map((j) => D.labels[j] + " " + share(mass(i, j))).join(", ")); bar.append(b);
       tr.append(el("td", "", share(doubt[i])), el("td", "opt", share(single[i])), el("td", "opt", share(mass(i, 0))));
-      if (distance) tr.append(el("td", "opt", number(distance[i])));
+      if (distance) tr.append(el("td", "opt", inColumn(distance[i], decimals)));
       if (open.has(i)) { tr.className = "open"; body.append(detail(i)); }
       w.addEventListener("click", () => { if (open.has(i)) open.delete(i); else open.add(i); draw(); body.querySelector(`button[data-row="${i}"]`)?.focus({ preventScroll: true }); });
     }

@@ -46,7 +46,7 @@ def _values(attribute: Attribute) -> str:
     """The range of numbers and dates, or the most frequent categories."""
     cells = attribute.coordinates()
     if cells is not None:
-        return " to ".join(attribute.at(float(end), between=False) for end in (np.nanmin(cells), np.nanmax(cells)))
+        return " to ".join(attribute.at(float(end)) for end in (np.nanmin(cells), np.nanmax(cells)))
     counts = Counter(word for word in attribute.words() if word is not None)
     named = ", ".join(short(word) for word, _ in counts.most_common(SHOWN))
     return named + (f" … ({len(counts)} values)" if len(counts) > SHOWN else "")

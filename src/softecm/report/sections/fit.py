@@ -53,7 +53,7 @@ def _cell(key: str, value: object) -> str:
     if key in ("converged", "collapsed", "best"):
         return "yes" if value else "no"
     if key == "objective":  # those of runs differ late
-        return f"{as_float(value):.6g}"
+        return f"{as_float(value):#.6g}".rstrip(".")
     return str(int(as_float(value)) + 1) if key == "run" else as_number(value)
 
 

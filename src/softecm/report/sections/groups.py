@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from softecm._precision import moment
 from softecm.explain import ExplanationTree, Profiles, profile
-from softecm.explain.profiles import in_time
+from softecm.explain.profiles import MOST_TOLD, in_time, with_unit
 from softecm.report.columns import DAY, missing
 from softecm.report.inputs import FittedModel, FloatArray, IntArray, every
 from softecm.report.sections.base import Json, Section, SetName, finite
@@ -91,18 +91,26 @@ class GroupsSection(Section):
         data, profiles = self.data, self.data.profiles
         if profiles is None or len(profiles.sizes) == 1:
             return []
-        columns = {attribute.name: attribute for attribute in data.attributes}
         lines: list[tuple[SetName, str, Markup | str]] = []
         for one in (one for one in [*self.sets[1:], self.sets[0]] if one.label in profiles.sizes):
             traits = profiles.of(one.label)
-            text = Markup("; ").join(trait_text(trait, columns.get(trait.column)) for trait in traits[:MOST_TRAITS])
+            is_group = 1 <= one.number <= data.partition.n_clusters
+            text = Markup("; ").join(map(trait_text, traits[MOST_TOLD if is_group else 0 : MOST_TRAITS]))
             if len(traits) > MOST_TRAITS:
                 text += f"; and {len(traits) - MOST_TRAITS} more"
-            is_group = 1 <= one.number <= data.partition.n_clusters
+            if text and is_group:
+                text = Markup("Also {}").format(text)
             if not text and not is_group:
                 text = Markup('<span class="soft">{}</span>').format(profiles.untold(one.label))
             lines.append((one, profiles.sentence(one.label, data.noun) if is_group else "", text))
         return lines
+
+    @property
+    def is_standardized(self) -> bool:
+        """Whether each series has mean 0 and deviation 1, so that its values have no unit."""
+        series = self.data.series or ()
+        means, deviations = ([f(one, axis=0) for one in series] for f in (np.nanmean, np.nanstd))
+        return bool(series) and np.allclose(np.concatenate(means), 0) and np.allclose(np.concatenate(deviations), 1)
 
     @cached_property
     def rules(self) -> list[tuple[Leaf, str]]:
@@ -205,25 +213,20 @@ def _thinned(series: ArrayLike) -> Json:
 # ------------------------------------------------------------------ what each group is
 
 
-def trait_text(trait: Trait, attribute: Attribute | None) -> Markup:
+def trait_text(trait: Trait) -> Markup:
     """What distinguishes a group in one column, in the column's own precision and unit."""
     name = Markup('<em dir="auto">{}</em>').format(trait.column)
-    how = in_time(trait.how) if attribute is not None and attribute.kind == "date" else trait.how
+    how = in_time(trait.how) if trait.precision.moment else trait.how
     if math.isnan(trait.here):
         return Markup("{} {}").format(name, how)
     if trait.category is not None:
         shares = f"{trait.here:.0%}, elsewhere {trait.elsewhere:.0%}"
         return Markup('{} {} <b dir="auto">{}</b> ({})').format(name, trait.how, str(trait.category), shares)
-    unit = DAY if trait.precision.moment else 1
-    here, elsewhere = (_shown(value / unit, attribute) for value in (trait.here, trait.elsewhere))
+    here, elsewhere = (with_unit(value, trait) for value in (trait.here, trait.elsewhere))
     if trait.how in ("around", "far from"):
         return Markup("{} {} <b>{}</b>").format(name, trait.how, here if trait.how == "around" else elsewhere)
     compared = Markup(" (<b>{}</b>, elsewhere {})").format(here, elsewhere) if here != elsewhere else ""
     return Markup("{} {}{}").format(name, how, compared)
-
-
-def _shown(value: float, attribute: Attribute | None) -> str:
-    return f"{value:.3g}" if attribute is None else attribute.at(value)
 
 
 # ------------------------------------------------------------------ prototypes
