@@ -202,7 +202,7 @@ def peak_of(command):
 
 
 IMPORTS = (
-    "import torch, pandas, pyarrow.parquet, pyarrow.compute, sklearn.cluster, softecm.cli.stream, "
+    "import torch, pandas, pyarrow.parquet, pyarrow.compute, sklearn.cluster, softecm.cli.source, "
     "softecm.distributed, softecm.kernels.rounds, softecm.report, time; torch.zeros(1); time.sleep(1)"
 )
 

@@ -276,7 +276,7 @@ def test_a_folder_for_a_file_is_said(run: Run, tmp_path: Path) -> None:
     [
         (["-c", "zero"], "--clusters must be"),
         (["-c", 2, "--beta", 1], "beta must be greater than 1"),
-        (["-c", 2, "--metric", "wrong"], "--metric wrong is unknown"),
+        (["-c", 2, "--metric", "wrong"], "--metric must be one of auto, "),
         (["-c", 2, "--delta", "much"], "--delta must be"),
         (["-c", 2, "--encoding", "nope"], "--encoding nope is unknown"),
         (["-c", 2, "--id-column", "nope"], "no column nope"),

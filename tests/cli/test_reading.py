@@ -110,7 +110,7 @@ def test_names_and_columns_go_through_every_file(run: Run, sales: Path) -> None:
     [
         (("--names-of-clusters", "small"), "--names-of-clusters: names must have one entry for each of the 2 clusters"),
         (("--with-columns", "nope"), "--with-columns nope is no column of the file"),
-        (("--scale", "big"), "--scale must be auto, standard, robust, none; got big"),
+        (("--scale", "big"), "--scale must be one of auto, standard, robust, none; got big"),
         (("--scale", "none", "--metric", "euclidean"), "--scale none goes with --metric auto or mixed"),
         (("--metric", "softdtw"), "compares time series, and the file was read as a table"),
         (("--names", "a,b"), "--names must name each of the 5 columns"),

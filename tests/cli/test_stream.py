@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from softecm.cli import fitting, stream
+from softecm.cli import fitting, source
 from softecm.cli.problems import Problem
 from softecm.datasets import make_blobs
 
@@ -93,12 +93,12 @@ def test_categories_gaps_and_ids_are_streamed_as_they_are_read(softecm, tmp_path
 
 
 def test_a_column_that_varies_only_outside_the_sample_is_kept(tmp_path, monkeypatch):
-    monkeypatch.setattr(stream, "SAMPLE", 10)
+    monkeypatch.setattr(source, "SAMPLE", 10)
     values = np.zeros(1000)
     values[333] = 1.0
     pd.DataFrame({"x": values, "row": np.arange(1, 1001)}).to_parquet(tmp_path / "a.parquet")
-    scan = stream.scanned(tmp_path / "a.parquet")
-    loaded = stream._understood(tmp_path / "a.parquet", scan, stream.ReadOptions())
+    scan = source.scanned(tmp_path / "a.parquet")
+    loaded = source._understood(tmp_path / "a.parquet", scan, source.ReadOptions())
     assert [(c.name, c.kind) for c in loaded.columns] == [("x", "number"), ("row", "id")]
 
 
@@ -173,12 +173,12 @@ def test_a_text_file_beyond_the_memory_is_refused_with_a_way_out(tmp_path):
     file = tmp_path / "points.csv"
     pd.DataFrame(POINTS).to_csv(file)
     with pytest.raises(Problem, match="save it as Parquet"):
-        stream.must_stream(file, "100kB", 7)
-    assert not stream.must_stream(file, None, 7)
+        source.must_stream(file, "100kB", 7)
+    assert not source.must_stream(file, None, 7)
 
 
 def test_a_damaged_parquet_file_is_named(tmp_path):
     file = tmp_path / "broken.parquet"
     file.write_bytes(b"PAR1 nonsense PAR1")
     with pytest.raises(Problem, match=r"broken\.parquet can't be read"):
-        stream.scanned(file)
+        source.scanned(file)

@@ -116,7 +116,7 @@ def test_what_is_wrong_with_a_file_is_one_sentence(tmp_path: Path, name: str, ho
         ("--decimal", "x", "must be . or ,"),
         ("--decimal", "", "must be . or ,"),
         ("--drop", "\x1b[31mred", "no column �[31mred"),
-        ("--metric", "\x1b[31mred", "is unknown"),
+        ("--metric", "\x1b[31mred", "must be one of auto, "),
         ("--metric", "sqeuclidean", "--metric sqeuclidean takes no missing values, and 1 cell is missing (column b)"),
     ],
 )

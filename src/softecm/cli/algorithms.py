@@ -3,27 +3,24 @@
 from __future__ import annotations
 
 import inspect
-import time
-import warnings
 from collections.abc import Collection
 from typing import TYPE_CHECKING
 
 import numpy as np
-from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
 import softecm
 from softecm._text import meant
 from softecm.cli.commands import AlgorithmsOptions
-from softecm.cli.fitting import FittedFile, Measure, heartbeat, user_messages, watched
 from softecm.cli.options import Params
-from softecm.cli.problems import Problem, mendable, option_of
+from softecm.cli.problems import Problem, option_of
 from softecm.cli.screen import consoles, print_json
 from softecm.readers import Loaded
 
 if TYPE_CHECKING:
     from softecm.algorithms.base import EvidentialClusterer
+    from softecm.distances.auto import MetricChoice
 
 DEFAULT = "SoftECM"
 
@@ -87,8 +84,10 @@ def parameters(name: str, clusters: str | None, values: Params, specified: Colle
     return {**params, "n_clusters": int(clusters)}
 
 
-def measure(name: str, loaded: Loaded) -> Measure:
+def metric_for(name: str, loaded: Loaded) -> MetricChoice:
     """What is said of how the objects are compared; refused where the estimator can't take such a file."""
+    from softecm.distances.auto import MetricChoice
+
     if loaded.shape == "series":
         raise Problem(
             f"--algorithm {name} is for tables, and the file holds series: use SoftECM, which compares series."
@@ -98,7 +97,7 @@ def measure(name: str, loaded: Loaded) -> Measure:
             f"--algorithm {name} takes one file: leave --series, --embedding and --matrix out, or use SoftECM for views and "
             f"{OF_SEVERAL} for matrices."
         )
-    return Measure(name, f"--algorithm {name}: columns are taken as they are", None)
+    return MetricChoice(name, f"--algorithm {name}: columns are taken as they are")
 
 
 def objects(name: str, data: object) -> object:
@@ -112,24 +111,6 @@ def objects(name: str, data: object) -> object:
             f"--algorithm {name} only takes numbers, and some columns hold text: --drop them, or use SoftECM."
         ) from None
     return rows if of_dissimilarities(name) else data
-
-
-def fit(name: str, data: object, params: Params, err: Console, **options: object) -> FittedFile:
-    """One fit; ``options`` are those of its ``fit``. Ctrl-C keeps the best so far, where there are rounds to stop after."""
-    with mendable(ValueError, TypeError):
-        model = kind_of(name)(**params)
-    if "callback" in model.get_params(deep=False):
-        return watched(model, objects(name, data), err, f"fitting {name}", **options)
-    began = time.perf_counter()
-    title = f"fitting {name}"
-    with (
-        err.status(title),
-        warnings.catch_warnings(record=True, action="always") as caught,
-        heartbeat(err, lambda: title),
-        mendable(ValueError, TypeError),
-    ):
-        model.fit(objects(name, data))
-    return FittedFile(model, user_messages(caught), False, time.perf_counter() - began)
 
 
 def show(options: AlgorithmsOptions) -> None:

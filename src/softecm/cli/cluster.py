@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import asdict, replace
 from functools import cached_property, partial
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from rich.console import Console
 from rich.text import Text
@@ -14,19 +15,22 @@ from softecm.belief.assignments import checked_clear
 from softecm.belief.totals import PartitionTotals
 from softecm.cli import algorithms, links, outcome
 from softecm.cli.commands import ClusterOptions
-from softecm.cli.fitting import FittedFile, Measure, fit, fit_with_checkpoints, groups_of_codes, metric_for
+from softecm.cli.fitting import FittedFile, fit, fit_with_checkpoints
+from softecm.cli.metric import far_value_remarks, groups_of_codes, metric_for
 from softecm.cli.options import INVOCATION, Params, several, several_or
 from softecm.cli.problems import Problem, mendable
 from softecm.cli.screen import consoles, print_json, say_understood
-from softecm.cli.search import Search, fit_auto, whole_range
-from softecm.cli.source import ObjectSource, WholeFile, whole
-from softecm.cli.stream import in_blocks, limit, must_stream
+from softecm.cli.search import fit_auto, whole_range
+from softecm.cli.source import ObjectSource, in_blocks, limit, must_stream, whole
 from softecm.constraints import Constraints
 from softecm.files import check_file, check_free, check_replaced, to_folder
 from softecm.files.places import RESULTS
 from softecm.readers import Loaded
 from softecm.report.fit import hidden_warnings
 from softecm.report.sections.columns import without_details
+
+if TYPE_CHECKING:
+    from softecm.distances.auto import MetricChoice
 
 N_SETS = 40  # with a mass, where nobody has said how many groups there are
 
@@ -90,18 +94,18 @@ def run(options: ClusterOptions) -> None:
     pairs = None if options.links is None else links.read_links(options.links, source.loaded.names)
     if not values:
         source = replace(source, loaded=replace(source.loaded, ids=None))  # objects go by their row
-    measure = _measure(request, source)
+    choice, far_values = _metric(request, source)
     _check_size(source, request)
-    say_understood(out, source.file, _showable(request, source.loaded), measure, source.n_objects)
+    say_understood(out, source.file, _showable(request, source.loaded), choice, source.n_objects)
     with links.muted_link_log():
-        fitted, chosen = _fit(request, source, measure, err, pairs)
-    if isinstance(source, WholeFile):
-        ties = groups_of_codes(measure.metric, source.loaded, fitted.model)
-        fitted = replace(fitted, warnings=(*measure.mind, *ties, *fitted.warnings))
+        fitted = _fit(request, source, choice, err, pairs)
+    if source.is_whole:
+        codes = groups_of_codes(choice, source.loaded, fitted.model)
+        fitted = replace(fitted, warnings=(*far_values, *codes, *fitted.warnings))
     if options.links is not None and pairs is not None:
         fitted = links.with_satisfied_count(fitted, options.links, pairs)
     if request.is_default:
-        _say_metric(out, fitted, measure)
+        _say_metric(out, fitted, choice)
     if request.names is not None:
         with mendable(ValueError):
             fitted.model.rename(request.names)
@@ -110,7 +114,7 @@ def run(options: ClusterOptions) -> None:
         fitted.model.save(work / "model.safetensors")  # first: from it the rest can be made again
         with err.status("writing the masses"):
             totals = source.write_masses(fitted.model, work, options.clear)
-        summary = outcome.summary(source, request.reading, fitted, totals, chosen, values=values)
+        summary = outcome.summary(source, request.reading, fitted, totals, values=values)
         with err.status("writing the report"):
             return totals, outcome.write(work, request.folder, source, fitted, summary)
 
@@ -120,11 +124,12 @@ def run(options: ClusterOptions) -> None:
     print_json(summary)
 
 
-def _measure(request: Request, source: ObjectSource) -> Measure:
+def _metric(request: Request, source: ObjectSource) -> tuple[MetricChoice, tuple[str, ...]]:
+    """The metric, and what makes it a poor choice."""
     if not request.is_default:
-        return algorithms.measure(request.algorithm, source.loaded)
-    settings = request.options.settings
-    return metric_for(settings.metric, source.loaded, settings.scale, settings.weights, request.count)
+        return algorithms.metric_for(request.algorithm, source.loaded), ()
+    choice = metric_for(request.options.settings, source.loaded, request.count)
+    return choice, far_value_remarks(choice, source.loaded)
 
 
 def _showable(request: Request, loaded: Loaded) -> Loaded:
@@ -137,18 +142,19 @@ def _showable(request: Request, loaded: Loaded) -> Loaded:
 
 def show_reading(request: Request) -> None:
     """What would be clustered, and how it would be compared; nothing is fitted or written."""
-    (out, err), file, settings = consoles(), request.file, request.options.settings
+    (out, err), file = consoles(), request.file
     if not request.views and must_stream(file, request.options.memory, N_SETS):
         source = _blocks(request, err)
     else:
         with err.status(f"reading {file}"):
             source = whole(file, request.reading, parquet=False, beside=(), views=request.views)
-    measure = metric_for(settings.metric, source.loaded, settings.scale, settings.weights)
-    loaded = _showable(request, replace(source.loaded, notes=(*source.loaded.notes, *measure.mind)))
-    say_understood(out, file, loaded, measure, source.n_objects)
+    choice = metric_for(request.options.settings, source.loaded)
+    notes = (*source.loaded.notes, *far_value_remarks(choice, source.loaded))
+    loaded = _showable(request, replace(source.loaded, notes=notes))
+    say_understood(out, file, loaded, choice, source.n_objects)
     understood = {**loaded.how, "columns": [asdict(c) for c in loaded.columns], "notes": list(loaded.notes)}
     facts = {"file": str(file), "n_objects": source.n_objects, "understood": understood}
-    print_json({**facts, "metric": measure.name, "metric_reason": measure.why})
+    print_json({**facts, "metric": choice.name, "metric_reason": choice.reason})
 
 
 def _check_names(request: Request) -> None:
@@ -268,35 +274,40 @@ def _check_size(source: ObjectSource, request: Request) -> None:
         raise Problem(f"{source.file} has {objects}, too few for {wanted}: give more rows or ask for fewer clusters.")
 
 
-def _say_metric(out: Console, fitted: FittedFile, measure: Measure) -> None:
+def _say_metric(out: Console, fitted: FittedFile, choice: MetricChoice) -> None:
     """Why the metric was taken; where the fit has found another shape of groups, on the screen, too."""
     from softecm.distances.auto import AUTO
 
     model = fitted.model
     if model.metric != AUTO:
-        model.metric_reason_ = "; ".join(filter(None, (measure.why, model.model_.metric.finding)))
-    elif model.metric_reason_ != measure.why:
+        model.metric_reason_ = "; ".join(filter(None, (choice.reason, model.model_.metric.finding)))
+    elif model.metric_reason_ != choice.reason:
         out.print(Text(f"  metric after the fit: {model.metric_.name} ({model.metric_reason_})", style="dim"))
 
 
 def _fit(
-    request: Request, source: ObjectSource, measure: Measure, err: Console, pairs: Constraints | None
-) -> tuple[FittedFile, Search]:
-    """The fit, and how its number of clusters was chosen."""
-    name, data = request.algorithm, source.data(measure.name)
+    request: Request, source: ObjectSource, choice: MetricChoice, err: Console, pairs: Constraints | None
+) -> FittedFile:
+    """The fit, with a given number of clusters or the best one."""
+    from softecm import SoftECM
+    from softecm.distances.auto import ALIKE, UNITS
+
+    name, data, params = request.algorithm, source.data(choice.name), request.params
     weight: dict[str, object] = {}
     if request.options.link_weight is not None:
         weight = {str(algorithms.link_weight(name)): request.options.link_weight}
-    known = ({} if pairs is None else pairs._asdict()) | {k: v for k, v in weight.items() if algorithms.takes(name, k)}
+    of_fit = {k: v for k, v in weight.items() if algorithms.takes(name, k)}
+    options = {**({} if pairs is None else pairs._asdict()), **of_fit}
     if not request.is_default:
-        own_params = algorithms.parameters(name, request.clusters, request.params, request.specified)
-        own_params |= {k: v for k, v in weight.items() if k not in known}
-        one = partial(algorithms.fit, name, data, own_params, err, **known)
-        return fit_with_checkpoints(one, request.checkpoints), Search()
-    params = {**request.params, "metric": measure.metric}
-    if measure.finds_shape:
-        params["metric"] = "auto"
+        params = algorithms.parameters(name, request.clusters, params, request.specified)
+        params |= {k: v for k, v in weight.items() if k not in of_fit}
+        with mendable(ValueError, TypeError):
+            model = algorithms.kind_of(name)(**params)
+        one = partial(fit, model, algorithms.objects(name, data), err, f"fitting {name}", **options)
+        return fit_with_checkpoints(one, request.checkpoints)
+    # The estimator may find that another shape of groups suits numbers better.
+    params = {**params, "metric": "auto" if choice.reason in (ALIKE, UNITS) else choice.metric}
     if request.count is None:
         return fit_auto(data, params, err, request.candidates)
-    one = partial(fit, data, {**params, "n_clusters": request.count}, err, "fitting", **known)
-    return fit_with_checkpoints(one, request.checkpoints), Search()
+    one = partial(fit, SoftECM(**{**params, "n_clusters": request.count}), data, err, **options)
+    return fit_with_checkpoints(one, request.checkpoints)

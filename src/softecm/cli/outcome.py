@@ -18,7 +18,7 @@ from softecm.cli.options import INVOCATION
 from softecm.cli.result_folder import ResultFolder, Summary
 from softecm.cli.results import fit_facts, write_json
 from softecm.cli.screen import counts_table, lines, remarks
-from softecm.cli.search import Search, candidates_table
+from softecm.cli.search import candidates_table
 from softecm.cli.source import ObjectSource
 from softecm.readers import Loaded, ReadOptions
 from softecm.report import ReportData
@@ -37,7 +37,6 @@ def summary(
     options: ReadOptions,
     fitted: FittedFile,
     totals: PartitionTotals,
-    chosen: Search,
     *,
     values: bool = True,
 ) -> dict[str, Any]:
@@ -55,7 +54,7 @@ def summary(
         "understood": understood,
         "values": values,
         **fit_facts(model, totals, source.sentences(model, totals)),
-        **chosen.facts(),
+        **fitted.search,
         "parameters": params,
         "scores": {} if loaded.labels is None else scores(source.shown(model), list(loaded.labels)),
         "warnings": messages,

@@ -20,7 +20,7 @@ from softecm.report.sections.columns import columns_shown
 from softecm.report.words import grouped, in_words, plain
 
 if TYPE_CHECKING:
-    from softecm.cli.fitting import Measure
+    from softecm.distances.auto import MetricChoice
     from softecm.distances.series_auto import Tried
     from softecm.readers import Loaded
 
@@ -141,7 +141,7 @@ def _tried(distances: Sequence[Tried]) -> Table:
     return table
 
 
-def say_understood(out: Console, file: Path, loaded: Loaded, measure: Measure, n: int) -> None:
+def say_understood(out: Console, file: Path, loaded: Loaded, choice: MetricChoice, n: int) -> None:
     """The file's ``n`` objects, every column with what it was taken as and why, the metric."""
     out.print(Text.assemble((str(file), "bold"), f"  {counted(n, loaded)}"))
     if loaded.how:
@@ -153,9 +153,9 @@ def say_understood(out: Console, file: Path, loaded: Loaded, measure: Measure, n
             out.print(Text(f"  {name}: {', '.join(parts)}", style="dim" if kind == "left out" else ""))
     else:
         out.print(_columns_table(rows))
-    out.print(Text(f"  metric: {measure.name} ({measure.why})", style="dim"))
-    if measure.tried:
-        out.print(_tried(measure.tried))
+    out.print(Text(f"  metric: {choice.name} ({choice.reason})", style="dim"))
+    if choice.tried:
+        out.print(_tried(choice.tried))
     for note in loaded.notes:
         out.print(Text(f"  note: {note}", style="yellow"))
 

@@ -6,13 +6,13 @@ import math
 import re
 import warnings
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from rich.console import Console
 from rich.table import Table
 
-from softecm.cli.fitting import FittedFile, user_messages, watched
+from softecm.cli.fitting import FittedFile, fit, user_messages
 from softecm.cli.options import Params
 from softecm.cli.problems import Problem
 
@@ -28,23 +28,6 @@ REASONS = {
 }
 
 
-@dataclass(frozen=True)
-class Search:
-    """How a number of clusters was chosen."""
-
-    text: str = ""
-    rule: str | None = None
-    values: Mapping[int, float | None] = field(default_factory=dict)  # None where clusters merged or stand empty
-
-    def facts(self) -> dict[str, object]:
-        """For summary.json."""
-        return {
-            "clusters_chosen": self.text or None,
-            "rule": self.rule,
-            "candidates": {str(c): value for c, value in self.values.items()},
-        }
-
-
 def whole_range(text: str) -> range | None:
     """A range such as 2-12 or 2..12, both ends included; None for anything else.
 
@@ -58,17 +41,15 @@ def whole_range(text: str) -> range | None:
     return range(low, high + 1) if low <= high else None
 
 
-def fit_auto(
-    data: object, params: Params, err: Console, candidates: Sequence[int] | None = None
-) -> tuple[FittedFile, Search]:
-    """The best number of clusters and how it was found; a fit that Ctrl-C cut short only counts where it is the first."""
+def fit_auto(data: object, params: Params, err: Console, candidates: Sequence[int] | None = None) -> FittedFile:
+    """The fit with the best number of clusters; one that Ctrl-C cut short only counts where it is the first."""
     from softecm import SoftECM
     from softecm.selection import NoGroupsWarning, TwinsWarning, choose_n_clusters
 
     base, tried = SoftECM(**params), dict[int, FittedFile]()
 
     def one(model: SoftECM, data: object) -> SoftECM | None:
-        fitted = watched(model, data, err, f"trying {model.n_clusters} groups")
+        fitted = fit(model, data, err, f"trying {model.n_clusters} groups")
         is_last = model.n_clusters == 1 or model.n_clusters in tried
         cut_short = fitted.interrupted and bool(tried) and not is_last
         tried[model.n_clusters] = replace(fitted, model=base)  # models are large: the search keeps the best one
@@ -93,22 +74,22 @@ def fit_auto(
             "or -c with a number."
         ) from None
     fitted = replace(tried[choice.n_clusters], model=choice.model)
-    remarks = _remarks(
-        choice, [c for c, one in tried.items() if one.interrupted and c not in choice.values], candidates
-    )
+    cut_short = [c for c, one in tried.items() if one.interrupted and c not in choice.values]
+    remarks = _remarks(choice, cut_short, candidates)
     mind = user_messages([one for one in caught if issubclass(one.category, (NoGroupsWarning, TwinsWarning))])
-    return replace(fitted, warnings=(*remarks, *mind, *fitted.warnings)), _search(choice)
+    return replace(fitted, warnings=(*remarks, *mind, *fitted.warnings), search=_facts(choice))
 
 
-def _search(choice: Choice[SoftECM]) -> Search:
+def _facts(choice: Choice[SoftECM]) -> dict[str, object]:
+    """How the number was chosen, for the summary."""
     values = {c: float(v) if math.isfinite(v) else None for c, v in choice.values.items()}
-    if choice.n_clusters == 1:
-        return Search("No number of groups gave separate groups", choice.rule, values)
-    reason = REASONS.get(choice.rule, "are best")
-    rule = f"rule {choice.rule}: {choice.values[choice.n_clusters]:.3f}"
-    others = "".join(f"; the rule {name} prefers {c}" for name, c in choice.others.items())
-    text = f"Tried {min(values)} to {max(values)} groups: {choice.n_clusters} {reason} ({rule}){others}"
-    return Search(text, choice.rule, values)
+    text = "No number of groups gave separate groups"
+    if choice.n_clusters > 1:
+        reason = REASONS.get(choice.rule, "are best")
+        rule = f"rule {choice.rule}: {choice.values[choice.n_clusters]:.3f}"
+        others = "".join(f"; the rule {name} prefers {c}" for name, c in choice.others.items())
+        text = f"Tried {min(values)} to {max(values)} groups: {choice.n_clusters} {reason} ({rule}){others}"
+    return {"clusters_chosen": text, "rule": choice.rule, "candidates": {str(c): v for c, v in values.items()}}
 
 
 def _remarks(choice: Choice[SoftECM], cut_short: Sequence[int], candidates: Sequence[int] | None) -> list[str]:

@@ -12,18 +12,17 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from softecm._text import meant
+from softecm._checks import check_choice
 from softecm._version import __version__
 from softecm.cli.commands import SweepOptions
-from softecm.cli.fitting import metric_for
-from softecm.cli.options import Params
+from softecm.cli.metric import far_value_remarks, metric_for
 from softecm.cli.problems import Problem, disk, mendable
 from softecm.cli.results import write_json
 from softecm.cli.screen import consoles, counted, print_json, remarks
 from softecm.cli.search import whole_range
 from softecm.files import check_file, check_folder, check_free, check_replaced, to_folder, write_text
 from softecm.files.places import SIGNED
-from softecm.readers import Loaded, read
+from softecm.readers import read
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -57,30 +56,57 @@ class RuleChoice(NamedTuple):
 
 def run(options: SweepOptions) -> None:
     """Read, check the grid, run what the journal does not have yet, write and say what was chosen."""
-    from softecm.selection import RULES
+    from softecm import SoftECM
+    from softecm.selection import RULES, sweep
 
     (out, err), file = consoles(), options.file
-    params, rule = options.settings.params(), options.rule
+    params = options.settings.params()
     values = {name: _values(name, getattr(options, option)) for name, option in SHOWN.items()}
-    _check_rule(rule, options.resamples)
+    with mendable(ValueError):
+        rule = check_choice("rule", options.rule, ("auto", *RULES))
+    if rule == "stability" and not options.resamples:
+        raise Problem("--rule stability needs refits on resamples: add --resamples 10.")
     folder = options.output or Path(f"{file.stem}-sweep")
-    book = options.journal or folder / JOURNAL
-    _check_places(folder, book, file, force=options.force)
+    journal = options.journal or folder / JOURNAL
+    _check_places(folder, journal, file, force=options.force)
     with err.status(f"reading {file}"):
         loaded = read(file, options.reading.options(label_column=options.label_column))
+    if loaded.labels is not None and any(label is None for label in loaded.labels):
+        raise Problem(
+            "--label-column must have no missing values in a sweep: leave it out, or the rows whose class is unknown."
+        )
     numbers = values["n_clusters"]
-    count = int(numbers[0]) if len(numbers) == 1 else None
-    measure = metric_for(options.settings.metric, loaded, options.settings.scale, options.settings.weights, count)
-    out.print(Text(f"{file}: {counted(len(loaded), loaded)}, metric {measure.name} ({measure.why})"))
-    for note in (*loaded.notes, *measure.mind):
+    metric = metric_for(options.settings, loaded, int(numbers[0]) if len(numbers) == 1 else None)
+    out.print(Text(f"{file}: {counted(len(loaded), loaded)}, metric {metric.name} ({metric.reason})"))
+    for note in (*loaded.notes, *far_value_remarks(metric, loaded)):
         out.print(Text(f"  note: {note}", style="yellow"))
-    if options.force and book.exists():
-        write_text(book, "")  # afresh
-    refits = {"seeds": options.seeds, "resamples": options.resamples}
-    result = _sweep(loaded, values, {**params, "metric": measure.metric}, refits, book, err)
+    if options.force and journal.exists():
+        write_text(journal, "")  # afresh
+    with mendable(ValueError, TypeError), disk(f"writing {journal}"):
+        result = sweep(
+            loaded.data,
+            values,
+            estimator=SoftECM(**params, metric=metric.metric),
+            y=None if loaded.labels is None else [str(label) for label in loaded.labels],
+            seeds=options.seeds,
+            resamples=options.resamples,
+            journal=journal,
+            progress=err.is_terminal and not err.quiet,
+        )
     rule = result.usual_rule if rule == "auto" else rule
     choices = {name: _choice(result, name) for name, known in RULES.items() if known.column in result.columns}
-    summary = _summary(file, (measure.name, measure.why), result, values, rule, choices)
+    summary: dict[str, object] = {
+        "softecm": __version__,
+        "file": str(file.absolute()),
+        "metric": metric.name,
+        "metric_reason": metric.reason,
+        "grid": values,
+        "runs": len(result),
+        "merged_runs": int(result["collapsed"].astype(bool).sum()),
+        "rule": rule,
+        "best": None if choices[rule].problem else choices[rule].facts,
+        "rules": {name: choice.facts for name, choice in choices.items()},
+    }
     to_folder(folder, lambda work: _write(work, result, values, choices[rule], rule, summary), force=True)
     _say(out, folder, result, values, rule, choices)
     print_json({**summary, "folder": str(folder)})
@@ -110,54 +136,19 @@ def _values(name: str, text: str) -> list[Any]:
         elif name == "lam" and part == "auto":
             numbers.append(part)
         else:
-            numbers.append(_number(name, part, text, whole=whole))
+            try:
+                numbers.append(int(part) if whole else float(part))
+            except ValueError:
+                example = "2,3,4 or 2-6" if whole else "1.1,1.2,1.5"
+                raise Problem(f"--{SHOWN[name]} must hold numbers, such as {example}; got {text}.") from None
     if not numbers:
         raise Problem(f"--{SHOWN[name]} must hold at least one number; got {text!r}.")
     return list(dict.fromkeys(numbers))
 
 
-def _number(name: str, part: str, text: str, *, whole: bool) -> float:
-    try:
-        return int(part) if whole else float(part)
-    except ValueError:
-        example = "2,3,4 or 2-6" if whole else "1.1,1.2,1.5"
-        raise Problem(f"--{SHOWN[name]} must hold numbers, such as {example}; got {text}.") from None
-
-
 def _shown(value: object) -> str:
     """A parameter's value for reading."""
     return value if isinstance(value, str) else f"{value:g}"
-
-
-def _check_rule(rule: str, resamples: int) -> None:
-    from softecm.selection import RULES
-
-    rules = ("auto", *RULES)
-    if rule not in rules:
-        raise Problem(f"--rule must be {', '.join(rules)}; got {rule}.{meant(rule, rules)}")
-    if rule == "stability" and not resamples:
-        raise Problem("--rule stability needs refits on resamples: add --resamples 10.")
-
-
-def _sweep(
-    loaded: Loaded,
-    values: Grid,
-    params: Params,
-    refits: Mapping[str, int],
-    journal: Path,
-    err: Console,
-) -> Sweep:
-    from softecm import SoftECM
-    from softecm.selection import sweep
-
-    if loaded.labels is not None and any(label is None for label in loaded.labels):
-        raise Problem(
-            "--label-column must have no missing values in a sweep: leave it out, or the rows whose class is unknown."
-        )
-    labels = None if loaded.labels is None else [str(label) for label in loaded.labels]
-    options: dict[str, Any] = {**refits, "progress": err.is_terminal and not err.quiet}
-    with mendable(ValueError, TypeError), disk(f"writing {journal}"):
-        return sweep(loaded.data, values, estimator=SoftECM(**params), y=labels, journal=journal, **options)
 
 
 # ------------------------------------------------------------------ what was chosen
@@ -186,24 +177,6 @@ def _choice(result: Sweep, rule: str) -> RuleChoice:
 def _plain(value: object) -> object:
     value = value.item() if hasattr(value, "item") else value
     return None if isinstance(value, float) and not math.isfinite(value) else value
-
-
-def _summary(
-    file: Path, metric: tuple[str, str], result: Sweep, values: Grid, rule: str, choices: Mapping[str, RuleChoice]
-) -> dict[str, object]:
-    chosen = choices[rule]
-    return {
-        "softecm": __version__,
-        "file": str(file.absolute()),
-        "metric": metric[0],
-        "metric_reason": metric[1],
-        "grid": dict(values),
-        "runs": len(result),
-        "merged_runs": int(result["collapsed"].astype(bool).sum()),
-        "rule": rule,
-        "best": None if chosen.problem else chosen.facts,
-        "rules": {name: choice.facts for name, choice in choices.items()},
-    }
 
 
 # ------------------------------------------------------------------ what is written and said

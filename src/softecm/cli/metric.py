@@ -1,0 +1,185 @@
+"""Which metric compares a file's objects: the one that was asked for, or the one that suits the columns, and why."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from softecm._checks import check_choice
+from softecm.cli.options import CommonSettings
+from softecm.cli.problems import Problem, mendable
+from softecm.readers import Loaded
+from softecm.readers.base import ATTRIBUTES
+
+if TYPE_CHECKING:
+    from softecm import SoftECM
+    from softecm.distances.auto import MetricChoice
+
+ALL_OF_IT = 0.9  # of a group: the code makes it
+
+#: How ``--scale`` may have columns of numbers, and what is said of it.
+SCALES = {
+    "auto": "",
+    "standard": "numbers are scaled to unit standard deviation (--scale standard)",
+    "robust": "numbers are scaled by their quartiles (--scale robust)",
+    "none": "numbers are not scaled (--scale none)",
+}
+
+
+def metric_for(settings: CommonSettings, loaded: Loaded, n_clusters: int | None = None) -> MetricChoice:
+    """The metric that was asked for, or that suits the data, and why; refused where nobody knows it."""
+    with mendable(ValueError):
+        check_choice("weights", settings.weights, ("auto", "equal"))
+        check_choice("scale", settings.scale, SCALES)
+        choose = _for_views if loaded.has_views else _for_objects
+        choice = choose(settings.metric, settings.scale, loaded, n_clusters)
+    return _equally_weighted(choice, loaded) if settings.weights == "equal" else choice
+
+
+def _for_objects(name: str, scale: str, loaded: Loaded, n_clusters: int | None) -> MetricChoice:
+    from scipy.sparse import issparse
+
+    from softecm.distances import SEMI_METRICS
+    from softecm.distances.auto import ASKED, AUTO, SERIES_AUTO, SPARSE, Look, MetricChoice, kind_of, series_choice
+    from softecm.spaces import RealVectors
+
+    check_choice("metric", name, (AUTO, SERIES_AUTO, *SEMI_METRICS))
+    of_series = loaded.shape == "series"
+    if name == SERIES_AUTO and not of_series:
+        raise Problem(f"--metric {SERIES_AUTO} is for series, and this file is a table: use --metric auto.")
+    if name not in (AUTO, SERIES_AUTO):
+        _check_kind(name, loaded)
+    if scale != "auto":
+        return _scaled(name, loaded, scale)
+    if name == SERIES_AUTO or (name == AUTO and of_series and kind_of(loaded.data) == "series"):
+        return series_choice(loaded.data, n_clusters)
+    if name != AUTO:
+        if loaded.gaps and SEMI_METRICS[name].space is RealVectors:
+            raise Problem(_no_gaps(name, loaded))
+        return MetricChoice(name, ASKED)
+    if issparse(loaded.data):
+        return MetricChoice("sqeuclidean", SPARSE)
+    look = Look.of(loaded.data)  # which columns to take, the reader has said
+    # Of a file read block by block only a sample is here, but its gaps were counted.
+    return replace(look, gaps=look.gaps or bool(loaded.gaps)).choice()
+
+
+def _for_views(name: str, scale: str, loaded: Loaded, n_clusters: int | None) -> MetricChoice:
+    """What suits each view, all counting alike; the table's numbers are scaled as asked."""
+    from softecm.distances.auto import choose_views
+
+    if all(getattr(part, "ndim", 0) == 2 and part.shape[0] == part.shape[1] for part in loaded.data.values()):
+        raise Problem("--matrix needs --algorithm MECMdd, which combines several dissimilarity matrices: add it.")
+    if name != "auto":
+        raise Problem(
+            "--metric is for one file: with --series or --embedding each view gets its own metric. Leave it out."
+        )
+    first, table = next(iter(loaded.data.items()))
+    return choose_views(loaded.data, {first: _for_objects("auto", scale, replace(loaded, data=table), None)})
+
+
+def _check_kind(name: str, loaded: Loaded) -> None:
+    """Refuse a metric of series for a table, and of tables for series."""
+    from softecm.distances import SEMI_METRICS
+    from softecm.spaces import States
+
+    space = SEMI_METRICS[name].space
+    if space is States:
+        if loaded.shape != "series" or loaded.table is not None or not isinstance(loaded.data, list):
+            raise Problem(
+                f"--metric {name} compares sequences of states: give a table with one sequence per row, or with one "
+                "step per row and --id, --time and --value."
+            )
+        return
+    if space.of_series and loaded.shape == "table":
+        raise Problem(
+            f"--metric {name} compares time series, and the file was read as a table with one object per row: use "
+            "--metric auto. If it holds series with one time step per row, add --id, --time and --value; series of equal "
+            "length can be an .npy file of shape (series, steps, channels)."
+        )
+    if not space.of_series and loaded.shape == "series":
+        raise Problem(f"--metric {name} compares rows of a table, and the file holds series: use auto, softdtw or dtw.")
+
+
+def _scaled(name: str, loaded: Loaded, scale: str) -> MetricChoice:
+    """The metric with columns scaled as asked."""
+    from softecm.distances import Mixed
+    from softecm.distances.auto import MetricChoice
+
+    if loaded.shape == "series":
+        raise Problem(f"--scale {scale} is for tables, and the file holds series: leave it out.")
+    if name not in ("auto", "mixed"):
+        raise Problem(f"--scale {scale} goes with --metric auto or mixed, which scale columns; got --metric {name}.")
+    plain = not loaded.gaps and all(c.kind == "number" for c in loaded.columns if c.kind in ATTRIBUTES)
+    if scale == "none" and name == "auto" and plain:
+        return MetricChoice("sqeuclidean", SCALES[scale])
+    return MetricChoice(Mixed(scaling={"standard": "std"}.get(scale, scale), weights=None), SCALES[scale])
+
+
+def _equally_weighted(choice: MetricChoice, loaded: Loaded) -> MetricChoice:
+    """The same with all columns counting alike."""
+    from softecm.distances import Mixed
+    from softecm.distances.auto import ASKED
+
+    if loaded.shape == "series" or loaded.has_views:
+        raise Problem("--weights equal is for columns of a table, and the file holds series or views: leave it out.")
+    if choice.name != Mixed.name:
+        if choice.reason == ASKED:
+            raise Problem(f"--weights equal goes with --metric auto or mixed, which weigh columns; got {choice.name}.")
+        return choice
+    metric = choice.metric if isinstance(choice.metric, Mixed) else Mixed()
+    reason = f"{choice.reason}; all columns have equal weights (--weights equal)"
+    return replace(choice, metric=replace(metric, weights=None), reason=reason)
+
+
+def _no_gaps(name: str, loaded: Loaded) -> str:
+    cells = "1 cell is" if loaded.gaps == 1 else f"{loaded.gaps} cells are"
+    first = next(c.name for c in loaded.columns if c.gaps and c.kind in ATTRIBUTES)
+    return (
+        f"--metric {name} takes no missing values, and {cells} missing (column {first}): use --metric mixed, which "
+        "skips them, fill them in, or leave out columns with --drop."
+    )
+
+
+# ------------------------------------------------------------------ what makes a metric a poor choice
+
+
+def far_value_remarks(choice: MetricChoice, loaded: Loaded) -> tuple[str, ...]:
+    """What looks like a code for missing cells, and the columns that one far value stretches."""
+    from softecm.distances.auto import far_values
+
+    row_name, names = "row" if loaded.ids is None else "object", loaded.names
+    with mendable(ValueError, TypeError):
+        sentences = far_values(choice.metric, loaded.data, lambda row: f"{row_name} {names[row]}")
+    return tuple(map(capitalized, sentences))
+
+
+def groups_of_codes(choice: MetricChoice, loaded: Loaded, model: SoftECM) -> tuple[str, ...]:
+    """Which groups are made of the rows that hold what looks like a code for missing cells."""
+    from softecm.distances.auto import rows_of_codes
+
+    if loaded.has_views:
+        return ()
+    with mendable(ValueError, TypeError):
+        codes = rows_of_codes(choice.metric, loaded.data)
+    decisions = model.partition_.decisions()
+    names = decisions.focal_sets.labels()
+    sentences = []
+    for code, rows in codes:
+        for column in np.unique(decisions.columns[rows]):
+            own = decisions.columns == column
+            both = int((own & rows).sum())
+            if both < ALL_OF_IT * int(own.sum()):
+                continue
+            what, held = "The set of outliers" if column == 0 else names[column], int(rows.sum())
+            exactly = f" is exactly the {held} rows with {code.value:.0f}."
+            most = f": {both} of its {int(own.sum())} objects are among the {held} rows with {code.value:.0f}."
+            sentences.append(f"{what}{exactly if (own == rows).all() else most}")
+    return tuple(sentences)
+
+
+def capitalized(text: str) -> str:
+    """What the library warns of, as a sentence of its own."""
+    return text[:1].upper() + text[1:] if text[:1].isascii() else text  # ω1 stays ω1
