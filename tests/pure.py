@@ -28,7 +28,7 @@ def prices(runs: int, alpha: Any = 1.0, beta: Any = 2.0, delta: Any = None, lam:
 
 def _spread(of_sets: Any, x: Tensor, focal: Any, init: Tensor, beta: Any, delta: Any, **how: Any) -> Solution:
     weights, tol = how.pop("weights", None), how.pop("tol", 1e-4)
-    problem = spread_problem(x, focal, init, prices(len(init), 0.0, beta, delta), of_sets, weights, tol)
+    problem = spread_problem(x, focal, prices(len(init), 0.0, beta, delta).cost(focal, init, weights), of_sets, tol)
     solution = iterate(problem, init, how.pop("max_iter", 200), **how)
     return Solution(**{**vars(solution), "prototypes": solution.prototypes[..., :-1]})
 

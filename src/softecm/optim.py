@@ -13,7 +13,7 @@ from dataclasses import Field, dataclass, field, fields, is_dataclass, replace
 from functools import partial
 from itertools import repeat
 from operator import attrgetter, itemgetter
-from typing import ClassVar, Protocol, Self, TypeVar, get_type_hints
+from typing import Any, ClassVar, Protocol, Self, TypeVar, get_type_hints
 
 import numpy as np
 import torch
@@ -45,6 +45,14 @@ def mapped(function: Callable[..., Tensor], value: B, *others: B) -> B:
 class Batch:
     """A state of runs that is cut and mixed field by field."""
 
+    #: The fields from which all others follow (by the problem's ``at``), for checkpoints; empty: these hold every field.
+    SUFFICIENT: ClassVar[tuple[str, ...]] = ()
+
+    def checkpoint_tensors(self) -> dict[str, Tensor]:
+        """What a checkpoint holds, by name."""
+        everything = named_tensors(self, "state")
+        return {f"state.{name}": everything[f"state.{name}"] for name in self.SUFFICIENT} or everything
+
     def select(self, runs: Tensor) -> Self:
         """The same for some of the runs."""
         return mapped(itemgetter(runs), self)
@@ -55,7 +63,7 @@ class Batch:
 
 
 class PlainState(Batch):
-    """The state of an algorithm whose sets' prototypes follow from the clusters': nothing is relaxed, all of it is kept."""
+    """The state of an algorithm whose sets' prototypes follow from the clusters': nothing is relaxed."""
 
     objective: Tensor  # (runs,)
 
@@ -68,10 +76,6 @@ class PlainState(Batch):
     def found(self) -> Mapping[str, Tensor]:
         """Nothing but prototypes."""
         return {}
-
-    def kept(self) -> dict[str, Tensor]:
-        """All of it."""
-        return named_tensors(self, "state")
 
 
 class Selectable(Protocol):
@@ -86,6 +90,8 @@ class PlainProblem:
 
     __dataclass_fields__: ClassVar[dict[str, Field[object]]]
     cost: Selectable
+    state_type: ClassVar[type[Batch]]
+    at: ClassVar[Callable[..., object]]  # a state from its ``SUFFICIENT`` fields and the state before
     patience: ClassVar[int] = 1
     rises: ClassVar[str] = "refused"
     races: ClassVar[bool] = False
@@ -93,6 +99,12 @@ class PlainProblem:
     def select(self, runs: Tensor) -> Self:
         """The same for some of the runs."""
         return replace(self, cost=self.cost.select(runs))
+
+    def resumed(self, tensors: Mapping[str, Tensor]) -> Any:
+        """As a checkpoint has it."""
+        if self.state_type.SUFFICIENT:
+            return self.at(*(tensors[f"state.{name}"] for name in self.state_type.SUFFICIENT), None)
+        return from_tensors(self.state_type, tensors, "state")
 
 
 def along(values: Tensor, like: Tensor) -> Tensor:
@@ -278,7 +290,7 @@ class State(Batch):
         both = super(State, replace(self, memory=nothing)).merged(replace(other, memory=nothing), take)
         return replace(both, memory=self.memory)
 
-    def kept(self) -> dict[str, Tensor]:
+    def checkpoint_tensors(self) -> dict[str, Tensor]:
         """Everything but the masses that follow from the prototypes."""
         return named_tensors(replace(self, evaluation=replace(self.evaluation, masses=None)), "state")
 

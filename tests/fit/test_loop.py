@@ -19,7 +19,7 @@ class State(Batch):
     constraint = property(lambda self: torch.zeros_like(self.objective))
     found = property(lambda self: {})
 
-    def kept(self):
+    def checkpoint_tensors(self):
         return named_tensors(self, "state")
 
 

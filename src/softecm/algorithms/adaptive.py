@@ -15,6 +15,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import ClassVar
 
 import torch
 from torch import Tensor
@@ -23,7 +24,7 @@ from softecm.algorithms.quadratic import VectorAlgorithm, means_of
 from softecm.belief.focal import FocalSets
 from softecm.distances.base import SemiMetric, blocks
 from softecm.distances.estimator_metrics import SetQuadratic
-from softecm.fit.algorithm import Prices
+from softecm.fit.algorithm import RunBatch
 from softecm.fit.loop import Solution
 from softecm.fit.prepare import Objects
 from softecm.fit.settings import Settings
@@ -31,7 +32,7 @@ from softecm.objective import KEPT_CELLS, MassCost
 from softecm.objective.linked import linked_masses
 from softecm.objective.links import Links
 from softecm.objective.problem import stationary
-from softecm.optim import PlainProblem, PlainState, from_tensors, named_tensors
+from softecm.optim import Batch, PlainProblem, PlainState, named_tensors
 
 FLATTEST = 1e-6  # a cluster's shortest axis over its longest, squared: thinner ones are filled up
 
@@ -56,7 +57,7 @@ class AdaptiveState(PlainState):
         """The clusters' matrices, and masses that don't follow from them."""
         return {"matrices": self.matrices} | ({} if self.linked is None else {"masses": self.linked})
 
-    def kept(self) -> dict[str, Tensor]:
+    def checkpoint_tensors(self) -> dict[str, Tensor]:
         """Everything but the masses that follow from the rest."""
         return named_tensors(replace(self, masses=None), "state")
 
@@ -73,6 +74,7 @@ class AdaptiveProblem(PlainProblem):
     links: Links | None
     tol: float
     moves: bool = True  # False: the clusters' centres stay where they begin, as in BPEC
+    state_type: ClassVar[type[Batch]] = AdaptiveState
 
     @cached_property
     def mean(self) -> Tensor:
@@ -109,10 +111,6 @@ class AdaptiveProblem(PlainProblem):
         moved = self.solve(state) if self.moves else state.clusters
         shaped = self.adapt(state, moved) if self.adaptive else state.matrices
         return self.at(moved, shaped, state)
-
-    def resumed(self, tensors: Mapping[str, Tensor]) -> AdaptiveState:
-        """As a checkpoint kept it."""
-        return from_tensors(AdaptiveState, tensors, "state")
 
     def at(self, clusters: Tensor, matrices: Tensor, before: AdaptiveState | None) -> AdaptiveState:
         """Masses, objective and sums over all objects; linked objects start from their last masses."""
@@ -240,13 +238,11 @@ class AdaptiveECM(VectorAlgorithm):
         """The matrix of all objects taken as one cluster."""
         return unit_of_data(x, weights) if self.adaptive else None
 
-    def problem(
-        self, objects: Objects[Tensor], chosen: Settings, prices: Prices, like: Tensor, links: Links | None
-    ) -> AdaptiveProblem:
+    def problem(self, batch: RunBatch[Tensor]) -> AdaptiveProblem:
         """For objects in memory, with or without links between them."""
-        cost = prices.cost(chosen.focal, like, objects.weights)
-        links = None if links is None else links.to(objects.device)
-        return AdaptiveProblem(objects.x, chosen.focal, cost, self.corrected, self.adaptive, links, chosen.tol)
+        x, focal, tol = batch.objects.x, batch.settings.focal, batch.settings.tol
+        links = None if batch.links is None else batch.links.to(batch.objects.device)
+        return AdaptiveProblem(x, focal, batch.cost, self.corrected, self.adaptive, links, tol)
 
     def metric_of(self, objects: Objects[Tensor], chosen: Settings, solution: Solution, run: int) -> SemiMetric:
         """A matrix a set."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import ClassVar
 
@@ -18,14 +17,12 @@ from softecm.belief import FocalSets
 from softecm.distances._tables import level_sums
 from softecm.distances.base import SemiMetric
 from softecm.distances.estimator_metrics import ExpectedMismatches
-from softecm.fit.algorithm import Algorithm, Prices
+from softecm.fit.algorithm import Algorithm, RunBatch
 from softecm.fit.loop import Solution
 from softecm.fit.prepare import Objects
 from softecm.fit.settings import Settings, settings
 from softecm.objective import MassCost
-from softecm.objective.links import Links
-from softecm.optim import PlainProblem, PlainState
-from softecm.spaces.base import Space
+from softecm.optim import Batch, PlainProblem, PlainState
 from softecm.spaces.encoded import EncodedTable, Layout
 
 
@@ -39,10 +36,7 @@ class ModeState(PlainState):
     weights: Tensor  # (runs, n, f)
     objective: Tensor  # (runs,)
     change: Tensor  # (runs,)
-
-    def kept(self) -> dict[str, Tensor]:
-        """The modes: everything follows from them."""
-        return {"state.modes": self.modes}
+    SUFFICIENT: ClassVar[tuple[str, ...]] = ("modes",)
 
 
 @dataclass(frozen=True)
@@ -60,6 +54,7 @@ class ModeProblem(PlainProblem):
     cost: MassCost
     tol: float
     metric: ClassVar[SemiMetric] = ExpectedMismatches()
+    state_type: ClassVar[type[Batch]] = ModeState
 
     @property
     def mean(self) -> Tensor:
@@ -68,24 +63,21 @@ class ModeProblem(PlainProblem):
 
     def begin(self, start: Tensor) -> ModeState:
         """From the clusters' weights of the categories (runs, c, categories)."""
-        return self._at(start[:, : self.focal.n_clusters], None)
+        return self.at(start[:, : self.focal.n_clusters], None)
 
     def step(self, state: ModeState) -> ModeState:
         """Modes, then masses."""
         n, width = len(self.x), state.modes.shape[-1]
         scores = torch.einsum("fc,rnf->nrc", self.mean, state.weights).reshape(n, -1)
         modes = _modes(self.x, scores, state.modes.reshape(-1, width)).reshape(state.modes.shape)
-        return self._at(modes, state)
+        return self.at(modes, state)
 
-    def _at(self, modes: Tensor, before: ModeState | None) -> ModeState:
+    def at(self, modes: Tensor, before: ModeState | None) -> ModeState:
+        """Masses and objective at the given modes."""
         prototypes = self.mean @ modes
         distances = self.metric.pairwise(self.x, prototypes.flatten(0, 1)).clamp_min(0.0)
         distances = distances.reshape(len(self.x), *prototypes.shape[:2]).transpose(0, 1)
         return ModeState(modes, prototypes, *self.cost.step(distances, None if before is None else before.masses))
-
-    def resumed(self, tensors: Mapping[str, Tensor]) -> ModeState:
-        """Everything follows from the modes."""
-        return self._at(tensors["state.modes"], None)
 
 
 def _modes(x: EncodedTable, scores: Tensor, now: Tensor) -> Tensor:
@@ -107,19 +99,16 @@ class CategoricalECM(Algorithm[EncodedTable]):
 
     cpu_only: ClassVar[str] = "CatECM"
 
-    def from_center(
-        self, metric: SemiMetric, space: Space, x: EncodedTable, weights: Tensor | None, device: torch.device
-    ) -> NDArray[np.float64]:
+    def from_center(self, objects: Objects[EncodedTable]) -> NDArray[np.float64]:
         """Expected mismatches (n,) with the modes of all objects."""
+        x, weights = objects.x, objects.weights
         counts = torch.ones(len(x), dtype=torch.float64) if weights is None else weights.double()
         center = _modes(x, counts[:, None], torch.zeros(1, x.layout.width, dtype=torch.float64))
-        return metric.pairwise(x, center)[:, 0].numpy()
+        return objects.metric.pairwise(x, center)[:, 0].numpy()
 
-    def problem(
-        self, objects: Objects[EncodedTable], chosen: Settings, prices: Prices, like: Tensor, links: Links | None
-    ) -> ModeProblem:
+    def problem(self, batch: RunBatch[EncodedTable]) -> ModeProblem:
         """For a table in memory."""
-        return ModeProblem(objects.x, chosen.focal, prices.cost(chosen.focal, like, objects.weights), chosen.tol)
+        return ModeProblem(batch.objects.x, batch.settings.focal, batch.cost, batch.settings.tol)
 
     def between(self, objects: Objects[EncodedTable], solution: Solution, n_clusters: int) -> list[NDArray[np.float64]]:
         """Attributes in which two modes differ."""

@@ -40,7 +40,7 @@ from softecm.fit.loop import Callback, Checkpointer, iterate
 from softecm.fit.settings import Plan
 from softecm.kernels.simplex_qp import RIDGE, Pull, fit_rows, sweep_all, sweep_some
 from softecm.objective.linked import say_broken
-from softecm.optim import PlainProblem, PlainState, from_tensors
+from softecm.optim import Batch, PlainProblem, PlainState
 from softecm.spaces.base import check_enough
 from softecm.spaces.column_roles import by_row
 from softecm.spaces.dissimilarities import Dissimilarities
@@ -168,6 +168,7 @@ class ConflictProblem(PlainProblem):
     linked: Linked | None = None
     tol: float = 1e-5
     rises: ClassVar[str] = "taken"
+    state_type: ClassVar[type[Batch]] = ConflictState
 
     @cached_property
     def conflict(self) -> Floats:
@@ -237,10 +238,6 @@ class ConflictProblem(PlainProblem):
             return sweep_all(self.phi, self.conflict, masses, stop, self.pull, self.ridge)
         others, starts = self.pairs.others, self.pairs.starts
         return sweep_some(self.chosen, others, starts, self.conflict, masses, stop, self.pull, self.ridge)
-
-    def resumed(self, tensors: Mapping[str, Tensor]) -> ConflictState:
-        """As a checkpoint kept it."""
-        return from_tensors(ConflictState, tensors, "state")
 
     def select(self, runs: Tensor) -> ConflictProblem:
         """The same: all runs solve one problem."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, ClassVar
@@ -21,14 +20,13 @@ from softecm.distances.base import SemiMetric
 from softecm.distances.estimator_metrics import MedoidMixture, mixed_with_clusters
 from softecm.distances.precomputed import Precomputed, all_pairs
 from softecm.files import expected
-from softecm.fit.algorithm import Algorithm, Outcome, Prices
+from softecm.fit.algorithm import Algorithm, Outcome, RunBatch
 from softecm.fit.loop import Solution
 from softecm.fit.prepare import Draw, Objects, seed
 from softecm.fit.settings import PrototypeModel, Settings
 from softecm.objective import MassCost
-from softecm.objective.links import Links
-from softecm.optim import PlainProblem, PlainState, from_tensors
-from softecm.spaces.base import BLOCK_ROWS, Encoded, Space, check_enough, check_indices
+from softecm.optim import Batch, PlainProblem, PlainState
+from softecm.spaces.base import BLOCK_ROWS, Encoded, check_enough, check_indices
 from softecm.spaces.dissimilarities import HASHES, Dissimilarities
 
 Indices = NDArray[np.int64]
@@ -125,6 +123,7 @@ class MedoidProblem(PlainProblem):
     ranking: Ranking
     tol: ClassVar[float] = 0.0
     rises: ClassVar[str] = "taken, best kept"
+    state_type: ClassVar[type[Batch]] = MedoidState
 
     def begin(self, start: Tensor) -> MedoidState:
         """From the places of objects (runs, c)."""
@@ -154,10 +153,6 @@ class MedoidProblem(PlainProblem):
         return MedoidState(
             clusters, medoids.to(d.dtype), masses_step.masses, masses_step.weights, masses_step.objective, still, seen
         )
-
-    def resumed(self, tensors: Mapping[str, Tensor]) -> MedoidState:
-        """As a checkpoint kept it."""
-        return from_tensors(MedoidState, tensors, "state")
 
 
 def best_objects(prices: NDArray[np.floating], ranking: Ranking, medoids: Indices) -> Indices:
@@ -199,11 +194,14 @@ class AllPairs:
     x: Encoded | None = None
     dissimilarities: Tensor = field(default_factory=lambda: torch.empty(0, 0))
 
-    def of(self, metric: SemiMetric, space: Space, x: Encoded) -> Tensor:
+    def of(self, objects: Objects[Encoded]) -> Tensor:
         """Dissimilarities (n, n): given, or computed once."""
+        x = objects.x
         if x is not self.x:
             self.x = x
-            self.dissimilarities = x if metric.discrete and isinstance(x, Tensor) else all_pairs(metric, space, x)
+            self.dissimilarities = (
+                x if objects.metric.discrete and isinstance(x, Tensor) else all_pairs(objects.metric, objects.space, x)
+            )
         return self.dissimilarities
 
 
@@ -221,11 +219,9 @@ class EvidentialMedoids(Algorithm[Encoded]):
     samples: ClassVar[bool] = False
     compares: ClassVar[bool] = True
 
-    def from_center(
-        self, metric: SemiMetric, space: Space, x: Encoded, weights: Tensor | None, device: torch.device
-    ) -> NDArray[np.float64]:
+    def from_center(self, objects: Objects[Encoded]) -> NDArray[np.float64]:
         """Dissimilarities (n,) to the medoid of all objects that count."""
-        d = self.pairs.of(metric, space, x)
+        d, weights = self.pairs.of(objects), objects.weights
         places = torch.arange(len(d)) if weights is None else weights.nonzero()[:, 0]
         inside = d[places][:, places]
         counts = torch.ones(len(places), dtype=d.dtype) if weights is None else weights[places].to(d.dtype)
@@ -233,24 +229,21 @@ class EvidentialMedoids(Algorithm[Encoded]):
         center = ranking.cheapest((counts @ inside).numpy(), np.empty(0, dtype=np.int64))
         return d[:, int(places[center])].numpy()
 
-    def problem(
-        self, objects: Objects[Encoded], chosen: Settings, prices: Prices, like: Tensor, links: Links | None
-    ) -> MedoidProblem:
+    def problem(self, batch: RunBatch[Encoded]) -> MedoidProblem:
         """For the objects that count."""
+        objects, focal = batch.objects, batch.settings.focal
         present = _present(objects)
-        check_enough(chosen.n_clusters, len(present))
-        d = self.pairs.of(objects.metric, objects.space, objects.x)
-        weights = objects.weights
+        check_enough(focal.n_clusters, len(present))
+        d, weights = self.pairs.of(objects), objects.weights
         if len(present) < len(d):
             d, weights = d[present][:, present], None if weights is None else weights[present]
-        cost = prices.cost(chosen.focal, d, weights)
-        return MedoidProblem(d, chosen.focal, cost, self.gamma, self.eta, _ranking(d, weights))
+        return MedoidProblem(d, focal, batch.prices.cost(focal, d, weights), self.gamma, self.eta, _ranking(d, weights))
 
     def seeded(self, objects: Objects[Encoded], chosen: Settings, draw: Draw, rng: np.random.RandomState) -> Tensor:
         """Different objects for the clusters of each run (runs, c), counted among those present."""
         present, c = _present(objects), chosen.n_clusters
         check_enough(c, len(present))
-        d = self.pairs.of(objects.metric, objects.space, objects.x)[present][:, present]
+        d = self.pairs.of(objects)[present][:, present]
         n, counts = len(d), objects.counts[present.numpy()]
         drawn = seed(draw, Precomputed(), Dissimilarities(n), d, counts, c, rng)
         return torch.from_numpy(apart(drawn.numpy().astype(np.int64), n))
@@ -279,7 +272,7 @@ class EvidentialMedoids(Algorithm[Encoded]):
 
     def between(self, objects: Objects[Encoded], solution: Solution, n_clusters: int) -> list[NDArray[np.float64]]:
         """Looked up."""
-        d = self.pairs.of(objects.metric, objects.space, objects.x)
+        d = self.pairs.of(objects)
         clusters = _present(objects)[solution.prototypes[:, :n_clusters].long()]
         return [d[z][:, z].numpy() for z in clusters]
 

@@ -17,16 +17,14 @@ from softecm.belief.focal import FocalSets
 from softecm.distances.base import SemiMetric, distances_of
 from softecm.distances.estimator_metrics import MedoidMiddles
 from softecm.distances.precomputed import medoid
-from softecm.fit.algorithm import Algorithm, Prices
+from softecm.fit.algorithm import Algorithm, Prices, RunBatch
 from softecm.fit.loop import Solution, extended
 from softecm.fit.prepare import Objects
 from softecm.fit.settings import Settings
 from softecm.kernels.medoids import barycenters, exact_choice, gap_choice
 from softecm.objective import MassCost
-from softecm.objective.links import Links
 from softecm.objective.problem import Penalty
 from softecm.optim import Batch, PlainProblem
-from softecm.spaces.base import Space
 
 Floats = NDArray[np.floating]
 Indices = NDArray[np.int64]
@@ -82,10 +80,7 @@ class DiscreteState(Batch):
     constraint: Tensor  # (runs,)
     change: Tensor  # (runs,)
     found: ClassVar[Mapping[str, Tensor]] = {}
-
-    def kept(self) -> dict[str, Tensor]:
-        """The medoids: everything follows from them."""
-        return {"state.medoids": self.medoids}
+    SUFFICIENT: ClassVar[tuple[str, ...]] = ("medoids",)
 
 
 @dataclass(frozen=True)
@@ -98,13 +93,14 @@ class DiscreteProblem(PlainProblem):
     relaxation: DiscreteRelaxation
     focal: FocalSets
     tol: float
+    state_type: ClassVar[type[Batch]] = DiscreteState
 
     def begin(self, start: Tensor) -> DiscreteState:
         """From the numbers of objects (runs, c) for the clusters, or (runs, f) for all sets."""
         medoids = self._places(start)
         if medoids.shape[1] < len(self.focal):
             medoids = np.concatenate([medoids, barycenters(self.d, _larger(self.focal), medoids)], 1)
-        return self.at(medoids, None)
+        return self.at(torch.from_numpy(medoids), None)
 
     def with_middles(self, start: Tensor) -> DiscreteState:
         """The clusters given (runs, c), sets in the middle of theirs; the object nearest to it is a set's medoid."""
@@ -121,10 +117,11 @@ class DiscreteProblem(PlainProblem):
         """Objects by number, counted with the most central first."""
         return np.argsort(self.order)[start.cpu().numpy().astype(np.int64)]
 
-    def at(self, medoids: Indices, before: DiscreteState | None) -> DiscreteState:
+    def at(self, medoids: Tensor, before: DiscreteState | None) -> DiscreteState:
         """Masses (eq. 7) and objective for given medoids."""
-        distances = torch.from_numpy(self.d[medoids]).transpose(1, 2)  # D is symmetric: rows, not columns; (runs, n, f)
-        return self._shared(medoids, distances, before)
+        places = medoids.numpy()
+        distances = torch.from_numpy(self.d[places]).transpose(1, 2)  # D is symmetric: rows, not columns; (runs, n, f)
+        return self._shared(places, distances, before)
 
     def _shared(self, medoids: Indices, distances: Tensor, before: DiscreteState | None) -> DiscreteState:
         """The same for known distances (runs, n, f)."""
@@ -135,17 +132,13 @@ class DiscreteProblem(PlainProblem):
         places = torch.from_numpy(medoids)
         return DiscreteState(places, numbers, masses_step.masses, masses_step.weights, objective, constraint, change)
 
-    def resumed(self, tensors: Mapping[str, Tensor]) -> DiscreteState:
-        """Everything follows from the medoids."""
-        return self.at(tensors["state.medoids"].numpy(), None)
-
     def step(self, state: DiscreteState) -> DiscreteState:
         """New medoids for the state's masses (eq. 8), then their masses."""
         runs, f = state.medoids.shape
         flat = state.weights.transpose(1, 2).reshape(runs * f, -1)
         prices = flat @ torch.from_numpy(self.d)  # sum_i w_iA D_iz: (runs f, n)
         moved = self.relaxation.improve(state.medoids.numpy(), prices.reshape(runs, f, -1).numpy())
-        new = self.at(moved, state)
+        new = self.at(torch.from_numpy(moved), state)
         # Equal choices that differ by rounding could go round in circles: a run that gains nothing has arrived.
         gained = new.objective < state.objective
         return replace(new.merged(state, ~gained), change=torch.where(gained, new.change, 0.0))
@@ -173,11 +166,9 @@ class SoftECMdd(Algorithm[Tensor]):
     samples: ClassVar[bool] = False
     adds_sets: ClassVar[bool] = True
 
-    def with_sets(self, objects: Objects[Tensor], chosen: Settings, prices: Prices, singles: Solution) -> Solution:
+    def with_sets(self, batch: RunBatch[Tensor], singles: Solution) -> Solution:
         """A set lies in the middle of its clusters' medoids, whether or not an object does."""
-        counts = None if objects.weights is None else objects.weights.cpu()
-        problem = discrete_problem(objects.x.cpu(), chosen.focal, prices, counts, "exact", chosen.tol)
-        state = problem.with_middles(singles.prototypes[:, : chosen.n_clusters])
+        state = self._problem(batch, "exact").with_middles(batch.start)
         return extended(singles, state.prototypes, state.objective)
 
     def metric_of(self, objects: Objects[Tensor], chosen: Settings, solution: Solution, run: int) -> SemiMetric:
@@ -187,24 +178,25 @@ class SoftECMdd(Algorithm[Tensor]):
             return objects.metric
         return MedoidMiddles.of(objects.x.cpu(), chosen.focal, solution.prototypes[run, :c].long().cpu())
 
-    def problem(
-        self, objects: Objects[Tensor], chosen: Settings, prices: Prices, like: Tensor, links: Links | None
-    ) -> DiscreteProblem:
+    def problem(self, batch: RunBatch[Tensor]) -> DiscreteProblem:
         """Eq. 6 for a batch of runs."""
-        if links is not None:
+        if batch.links is not None:
             raise ValueError(
                 "must_link and cannot_link must be left out with metric='precomputed'; got some. CEVCLUS takes them "
                 "with dissimilarities; SoftECM takes them with a metric, on the objects themselves."
             )
-        x, weights = objects.x.cpu(), objects.weights
-        counts = None if weights is None else weights.cpu()
-        return discrete_problem(x, chosen.focal, prices, counts, (chosen.relaxation or Penalty).name, chosen.tol)
+        return self._problem(batch, (batch.settings.relaxation or Penalty).name)
 
-    def from_center(
-        self, metric: SemiMetric, space: Space, x: Tensor, weights: Tensor | None, device: torch.device
-    ) -> NDArray[np.float64]:
+    @staticmethod
+    def _problem(batch: RunBatch[Tensor], relaxation: str) -> DiscreteProblem:
+        weights, settings = batch.objects.weights, batch.settings
+        counts = None if weights is None else weights.cpu()
+        return discrete_problem(batch.objects.x.cpu(), settings.focal, batch.prices, counts, relaxation, settings.tol)
+
+    def from_center(self, objects: Objects[Tensor]) -> NDArray[np.float64]:
         """Dissimilarities (n,) to the medoid of all objects."""
-        return distances_of(metric, x, medoid(x, weights))[:, 0].double().cpu().numpy()
+        center = medoid(objects.x, objects.weights)
+        return distances_of(objects.metric, objects.x, center)[:, 0].double().cpu().numpy()
 
     def between(self, objects: Objects[Tensor], solution: Solution, n_clusters: int) -> list[NDArray[np.float64]]:
         """Looked up."""

@@ -8,7 +8,6 @@ coordinates of objects and sets, so that a round is the compiled one of ECM; the
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import ClassVar, NamedTuple
 
@@ -21,15 +20,13 @@ from softecm.belief.focal import FocalSets
 from softecm.distances.base import SemiMetric
 from softecm.distances.estimator_metrics import SetQuadratic
 from softecm.distances.squared_euclidean import SquaredEuclidean
-from softecm.fit.algorithm import Algorithm, Prices
+from softecm.fit.algorithm import Algorithm, RunBatch
 from softecm.fit.loop import Solution
 from softecm.fit.prepare import Objects
 from softecm.fit.settings import Settings
 from softecm.objective import MassCost, Previous, evaluate
-from softecm.objective.links import Links
 from softecm.objective.problem import stationary
-from softecm.optim import Evaluation, PlainProblem, State, from_tensors
-from softecm.spaces.base import Space
+from softecm.optim import Batch, Evaluation, PlainProblem, State
 
 
 @dataclass(frozen=True)
@@ -40,15 +37,13 @@ class VectorAlgorithm(Algorithm[Tensor]):
         """The matrix (p, p) that measures the whole data's spread; None for the unit matrix."""
         return None
 
-    def from_center(
-        self, metric: SemiMetric, space: Space, x: Tensor, weights: Tensor | None, device: torch.device
-    ) -> NDArray[np.float64]:
+    def from_center(self, objects: Objects[Tensor]) -> NDArray[np.float64]:
         """Squared distances (n,) to the mean of all objects, in the data's own unit."""
-        rows = x.cpu()
+        weights, rows = objects.weights, objects.x.cpu()
         counts = None if weights is None else weights.double().cpu().numpy()
         mean = torch.as_tensor(np.average(rows.numpy(), axis=0, weights=counts))
         difference = rows.double() - mean
-        return (difference * _turned(difference, self.unit(x, weights))).sum(1).clamp_min(0.0).numpy()
+        return (difference * _turned(difference, self.unit(objects.x, weights))).sum(1).clamp_min(0.0).numpy()
 
     def between(self, objects: Objects[Tensor], solution: Solution, n_clusters: int) -> list[NDArray[np.float64]]:
         """Squared distances of the centres in the data's own unit; clusters of different shape are apart, too."""
@@ -91,6 +86,7 @@ class CentersProblem(PlainProblem):
     mean: Tensor  # (f, c), row A averages the clusters of A
     tol: float
     metric: ClassVar[SemiMetric] = SquaredEuclidean()
+    state_type: ClassVar[type[Batch]] = State
 
     def lifted(self, free: Tensor, middle: Tensor) -> Tensor:
         """The sets' prototypes (runs, f, p) with the further coordinates of ``x``."""
@@ -125,10 +121,6 @@ class CentersProblem(PlainProblem):
         assert evaluation.moment is not None
         evaluation, price = self.pulled(middle, replace(evaluation, moment=evaluation.moment[..., : free.shape[-1]]))
         return State(free, places, evaluation, evaluation.cost + price, torch.zeros_like(free), None, None)
-
-    def resumed(self, tensors: Mapping[str, Tensor]) -> State:
-        """As a checkpoint kept it."""
-        return from_tensors(State, tensors, "state")
 
 
 class SetPrices(NamedTuple):
@@ -181,13 +173,10 @@ class SpreadMeans(VectorAlgorithm):
     def set_prices(self, focal: FocalSets) -> SetPrices:
         """Scale and price of spread of each set."""
 
-    def problem(
-        self, objects: Objects[Tensor], chosen: Settings, prices: Prices, like: Tensor, links: Links | None
-    ) -> SpreadProblem:
+    def problem(self, batch: RunBatch[Tensor]) -> SpreadProblem:
         """For objects in memory."""
-        return spread_problem(
-            objects.x, chosen.focal, like, prices, self.set_prices(chosen.focal), objects.weights, chosen.tol
-        )
+        focal, cost = batch.settings.focal, batch.cost
+        return spread_problem(batch.objects.x, focal, cost, self.set_prices(focal), batch.settings.tol)
 
     def prototypes_of(self, objects: Objects[Tensor], solution: Solution, run: int) -> Tensor:
         """Without the coordinate that stands for spread."""
@@ -201,17 +190,9 @@ class SpreadMeans(VectorAlgorithm):
         return SetQuadratic(scale, (scale * price)[:, None] * spread)
 
 
-def spread_problem(
-    x: Tensor,
-    focal: FocalSets,
-    like: Tensor,
-    prices: Prices,
-    of_sets: SetPrices,
-    weights: Tensor | None = None,
-    tol: float = 1e-4,
-) -> SpreadProblem:
-    """The problem of clustering vectors x (n, p) from starting centres like ``like`` (runs, c, p)."""
-    plain = prices.cost(focal, like, weights)
-    scale, spread = (price.to(like) for price in of_sets)
+def spread_problem(x: Tensor, focal: FocalSets, cost: MassCost, of_sets: SetPrices, tol: float = 1e-4) -> SpreadProblem:
+    """The problem of clustering vectors x (n, p), ``cost`` being that of ECM."""
+    scale, spread = (price.to(cost.factors) for price in of_sets)
     lifted = torch.cat([x, x.new_zeros(len(x), 1)], 1)
-    return SpreadProblem(lifted, replace(plain, factors=plain.factors * scale), means_of(focal, like), tol, spread)
+    mean = means_of(focal, cost.factors)
+    return SpreadProblem(lifted, replace(cost, factors=cost.factors * scale), mean, tol, spread)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import ClassVar, cast
 
@@ -20,15 +19,14 @@ from softecm.distances.base import Learner, SemiMetric
 from softecm.distances.estimator_metrics import AffineDistance
 from softecm.distances.precomputed import Precomputed
 from softecm.files import expected
-from softecm.fit.algorithm import Algorithm, Outcome, Prices
+from softecm.fit.algorithm import Algorithm, Outcome, RunBatch
 from softecm.fit.loop import Solution
 from softecm.fit.prepare import Draw, Objects, seed
 from softecm.fit.settings import PrototypeModel, Settings, settings
 from softecm.objective import MassCost, mass_cost
-from softecm.objective.links import Links
 from softecm.objective.problem import stationary
-from softecm.optim import PlainProblem, PlainState, from_tensors
-from softecm.spaces.base import Space, check_indices
+from softecm.optim import Batch, PlainProblem, PlainState
+from softecm.spaces.base import check_indices
 
 FLOOR = 1e-12  # a squared distance may not fall below this part of the largest dissimilarity
 
@@ -59,6 +57,7 @@ class RelationalProblem(PlainProblem):
     cost: MassCost
     tol: float
     rises: ClassVar[str] = "taken"
+    state_type: ClassVar[type[Batch]] = RelationalState
 
     @property
     def mean(self) -> Tensor:
@@ -103,10 +102,6 @@ class RelationalProblem(PlainProblem):
         )
         paid = torch.where(masses > 0, priced * masses ** cost.beta[:, None, None], 0.0)
         return self._counted(paid).sum((1, 2))
-
-    def resumed(self, tensors: Mapping[str, Tensor]) -> RelationalState:
-        """As a checkpoint kept it."""
-        return from_tensors(RelationalState, tensors, "state")
 
 
 def _centers(raised: Tensor, mean: Tensor, old: Tensor) -> Tensor:
@@ -167,21 +162,18 @@ class RelationalECM(Algorithm[Tensor]):
         """The shift and the floor of squared distances."""
         return AffineLearner(_affine(metric), self.shift)
 
-    def from_center(
-        self, metric: SemiMetric, space: Space, x: Tensor, weights: Tensor | None, device: torch.device
-    ) -> NDArray[np.float64]:
+    def from_center(self, objects: Objects[Tensor]) -> NDArray[np.float64]:
         """Squared distances (n,) to the mean of all objects."""
-        squared = _squares(metric, x)
-        counts = torch.ones(len(x), dtype=squared.dtype) if weights is None else weights.double()
+        squared, weights = _squares(objects), objects.weights
+        counts = torch.ones(len(squared), dtype=squared.dtype) if weights is None else weights.double()
         share_of_all = counts / counts.sum()
         return (squared @ share_of_all - 0.5 * share_of_all @ squared @ share_of_all).clamp_min(0.0).numpy()
 
-    def problem(
-        self, objects: Objects[Tensor], chosen: Settings, prices: Prices, like: Tensor, links: Links | None
-    ) -> RelationalProblem:
+    def problem(self, batch: RunBatch[Tensor]) -> RelationalProblem:
         """For all objects' dissimilarities."""
-        squared = _squares(objects.metric, objects.x)
-        return RelationalProblem(squared, chosen.focal, prices.cost(chosen.focal, squared, objects.weights), chosen.tol)
+        squared, focal = _squares(batch.objects), batch.settings.focal
+        cost = batch.prices.cost(focal, squared, batch.objects.weights)
+        return RelationalProblem(squared, focal, cost, batch.settings.tol)
 
     def seeded(self, objects: Objects[Tensor], chosen: Settings, draw: Draw, rng: np.random.RandomState) -> Tensor:
         """Masses (runs, n, f + 1) of clusters that sit on drawn objects."""
@@ -220,7 +212,7 @@ class RelationalECM(Algorithm[Tensor]):
     @staticmethod
     def _masses_at(objects: Objects[Tensor], chosen: Settings, centers: Tensor) -> Tensor:
         """Masses (runs, n, f + 1) of clusters that are weighted means of the objects (runs, c, n)."""
-        squared = _squares(objects.metric, objects.x)
+        squared = _squares(objects)
         mean = torch.tensor(chosen.focal.shares)
         to_means, constants = _compare(squared, centers, mean)
         cost = mass_cost(chosen.focal, chosen.alpha, chosen.beta, chosen.delta, like=squared)
@@ -228,7 +220,7 @@ class RelationalECM(Algorithm[Tensor]):
 
     def between(self, objects: Objects[Tensor], solution: Solution, n_clusters: int) -> list[NDArray[np.float64]]:
         """Squared distances of the centres, by Gower's formula."""
-        squared = _squares(objects.metric, objects.x)
+        squared = _squares(objects)
         tables = []
         for clusters in solution.prototypes[:, :n_clusters]:
             weights, half = clusters[:, :-1], clusters[:, -1]
@@ -241,10 +233,11 @@ def _affine(metric: SemiMetric) -> AffineDistance:
     return cast(AffineDistance, metric)
 
 
-def _squares(metric: SemiMetric, x: Tensor) -> Tensor:
+def _squares(objects: Objects[Tensor]) -> Tensor:
     """Squared dissimilarities of the training objects, shifted, as the fitted metric has them."""
-    squared = _affine(metric).squares(x)
-    if _affine(metric).shift:
+    metric = _affine(objects.metric)
+    squared = metric.squares(objects.x)
+    if metric.shift:
         squared.fill_diagonal_(0.0)
     return squared
 

@@ -15,7 +15,7 @@ from softecm.algorithms.parameters import Metric, choice, number, parameters, ru
 from softecm.algorithms.precomputed import SoftECMdd
 from softecm.distances.base import SemiMetric, distances_of
 from softecm.distances.weighted_parts import Weighed
-from softecm.fit.algorithm import FEW_NUMBERS, Algorithm, Prices, soft_ecm_problem
+from softecm.fit.algorithm import FEW_NUMBERS, Algorithm, RunBatch, soft_ecm_problem
 from softecm.fit.loop import Problem, Solution, extended
 from softecm.fit.prepare import Objects
 from softecm.fit.settings import GAIN, ROWS, Settings
@@ -37,18 +37,16 @@ class SoftECMAlgorithm(Algorithm[Encoded | Scattered]):
     weighs: ClassVar[bool] = True
     relaxes: ClassVar[bool] = True
 
-    def with_sets(
-        self, objects: Objects[Encoded | Scattered], chosen: Settings, prices: Prices, singles: Solution
-    ) -> Solution:
+    def with_sets(self, batch: RunBatch[Encoded | Scattered], singles: Solution) -> Solution:
         """A set's prototype is the barycentre of its clusters', whatever the metric."""
-        places = clusters = singles.prototypes[:, : chosen.n_clusters]
+        objects, chosen, cost = batch.objects, batch.settings, batch.cost
+        places = clusters = batch.start
         if objects.space.sparse:
-            return extended(singles, clusters, self._wide_cost(objects, chosen, prices, clusters))
+            return extended(singles, clusters, self._wide_cost(batch))
         if len(chosen.focal) > chosen.n_clusters:
             near = clusters.to(self.device_of_runs(objects, clusters, None))
             middles = set_barycenters(objects.metric, chosen.focal, near, None, GAIN * chosen.tol)
             places = torch.cat([clusters, middles.to(clusters.device)], 1)
-        cost = prices.cost(chosen.focal, clusters, objects.weights)
         if "view_weights" in singles.found:
             return self._weighed_with_sets(objects, chosen, cost, singles, places)
         evaluation = evaluate(objects.metric, objects.x, places, cost, sums=False)
@@ -79,28 +77,25 @@ class SoftECMAlgorithm(Algorithm[Encoded | Scattered]):
         return metric.reweighed(weights[run], metric.weighing.of, chosen.n_clusters)
 
     @staticmethod
-    def _wide_cost(objects: Objects[Encoded | Scattered], chosen: Settings, prices: Prices, clusters: Tensor) -> Tensor:
-        """The objective (runs,) at the sets of clusters (runs, c, *shape), whose prototypes are not written down."""
-        cost, metric, x = prices.cost(chosen.focal, clusters, objects.weights), objects.metric, cast(Encoded, objects.x)
+    def _wide_cost(batch: RunBatch[Encoded | Scattered]) -> Tensor:
+        """The objective (runs,) at the sets of the clusters, whose prototypes are not written down."""
+        cost, metric, x = batch.cost, batch.objects.metric, cast(Encoded, batch.objects.x)
         totals = []
-        for run, own in enumerate(clusters):
-            d = distances_to_sets(metric, chosen.focal, own, distances_of(metric, x, own))
+        for run, own in enumerate(batch.start):
+            d = distances_to_sets(metric, batch.settings.focal, own, distances_of(metric, x, own))
             price = cost.select(run)
             each = torch.cat([price.shares(d[i : i + ROWS]).cost for i in range(0, len(d), ROWS)])
             totals.append((each if cost.weights is None else each * cost.weights).sum())
         return torch.stack(totals)
 
-    def problem(
-        self, objects: Objects[Encoded | Scattered], chosen: Settings, prices: Prices, like: Tensor, links: Links | None
-    ) -> Problem[Any]:
+    def problem(self, batch: RunBatch[Encoded | Scattered]) -> Problem[Any]:
         """Eq. 6 for a batch of runs."""
-        cost = prices.cost(chosen.focal, like, objects.weights)
-        relaxation, x = chosen.relaxation or Penalty, objects.x
-        if objects.device != like.device and not isinstance(x, Scattered):
+        objects, chosen, x = batch.objects, batch.settings, batch.objects.x
+        if objects.device != batch.start.device and not isinstance(x, Scattered):
             x = OnDevice.of(x, objects.weights, objects.device)
         return soft_ecm_problem(
-            x, objects.metric, chosen.focal, cost, lam=prices.lam, relaxation=relaxation,
-            solver=chosen.solver, links=links, pull=chosen.pull, tol=chosen.tol,
+            x, objects.metric, chosen.focal, batch.cost, lam=batch.prices.lam, relaxation=chosen.relaxation or Penalty,
+            solver=chosen.solver, links=batch.links, pull=chosen.pull, tol=chosen.tol,
         )  # fmt: skip
 
     def device_of_runs(self, objects: Objects[Encoded | Scattered], start: Tensor, links: Links | None) -> torch.device:

@@ -22,14 +22,13 @@ from softecm.belief.focal import FocalSets
 from softecm.distances.base import SemiMetric
 from softecm.distances.estimator_metrics import Anchored, twice
 from softecm.distances.squared_euclidean import SquaredEuclidean
-from softecm.fit.algorithm import Prices
+from softecm.fit.algorithm import RunBatch
 from softecm.fit.loop import Solution
 from softecm.fit.prepare import Objects
 from softecm.fit.settings import Init, Settings, settings
 from softecm.objective import MassCost, share
-from softecm.objective.links import Links
 from softecm.optim import Evaluation
-from softecm.spaces.base import LARGEST, Space
+from softecm.spaces.base import LARGEST
 
 SETS, MATCHED, CLUSTERS = "sets", "matched", "clusters"
 FORMS = (SETS, MATCHED, CLUSTERS)
@@ -101,22 +100,20 @@ class TECMAlgorithm(VectorAlgorithm):
     eta: float = 2.0
     beside: float = 0.0
 
-    def from_center(
-        self, metric: SemiMetric, space: Space, x: Tensor, weights: Tensor | None, device: torch.device
-    ) -> NDArray[np.float64]:
+    def from_center(self, objects: Objects[Tensor]) -> NDArray[np.float64]:
         """As for all vectors; a source of other columns is refused."""
-        if self.source and len(self.source[0]) != x.shape[1]:
+        p = objects.x.shape[1]
+        if self.source and len(self.source[0]) != p:
             raise ValueError(
-                f"source must have the columns of X, {x.shape[1]}; got {len(self.source[0])}. Give the centres of an "
+                f"source must have the columns of X, {p}; got {len(self.source[0])}. Give the centres of an "
                 "earlier clustering of the same columns."
             )
-        return super().from_center(metric, space, x, weights, device)
+        return super().from_center(objects)
 
-    def problem(
-        self, objects: Objects[Tensor], chosen: Settings, prices: Prices, like: Tensor, links: Links | None
-    ) -> TransferProblem:
+    def problem(self, batch: RunBatch[Tensor]) -> TransferProblem:
         """For objects in memory."""
-        cost, mean = prices.cost(chosen.focal, like, objects.weights), means_of(chosen.focal, like)
+        objects, chosen, like, cost = batch.objects, batch.settings, batch.start, batch.cost
+        mean = means_of(chosen.focal, like)
         if not self.source:
             return TransferProblem(objects.x, cost, mean, chosen.tol)
         centers = points = torch.tensor(self.source).to(like)

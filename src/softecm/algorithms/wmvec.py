@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Self, TypeAlias
+from typing import Any, ClassVar, Self, TypeAlias
 
 import numpy as np
 import torch
@@ -28,14 +28,13 @@ from softecm.distances.estimator_metrics import WeightedSquares
 from softecm.distances.squared_euclidean import SquaredEuclidean
 from softecm.distances.views import SCALINGS, Combined
 from softecm.distances.weighted_parts import ENTROPY, PRODUCT, Weighing
-from softecm.fit.algorithm import Algorithm, Prices
+from softecm.fit.algorithm import Algorithm, RunBatch
 from softecm.fit.loop import Solution
 from softecm.fit.prepare import Objects
 from softecm.fit.settings import Settings
 from softecm.objective import MassCost
-from softecm.objective.links import Links
 from softecm.objective.problem import solved
-from softecm.optim import PlainProblem, PlainState
+from softecm.optim import Batch, PlainProblem, PlainState
 from softecm.spaces.views import EncodedViews, joined, split_views
 
 Views: TypeAlias = Tensor | EncodedViews
@@ -57,6 +56,7 @@ class WeighedState(PlainState):
     empty: Tensor  # (runs,), raised masses of the empty set
     objective: Tensor  # (runs,)
     change: Tensor  # (runs,)
+    SUFFICIENT: ClassVar[tuple[str, ...]] = ("free", "views", "columns")
 
     @property
     def found(self) -> Mapping[str, Tensor]:
@@ -64,10 +64,6 @@ class WeighedState(PlainState):
         f = self.prototypes.shape[1]
         each = {"views": self.views, "columns": self.columns}
         return {name: weights[:, None].expand(-1, f, -1) for name, weights in each.items()}
-
-    def kept(self) -> dict[str, Tensor]:
-        """Centres and weights: everything follows from them."""
-        return {"state.free": self.free, "state.views": self.views, "state.columns": self.columns}
 
 
 @dataclass(frozen=True)
@@ -84,6 +80,7 @@ class WeighedProblem(PlainProblem):
     heat: float = 1.0  # temperature of the views' weights under the rule "entropy"
     column_heat: float | None = None  # that of the columns' weights; None: columns are not weighed
     spreads: Tensor | None = None  # (p,), added to the scatter
+    state_type: ClassVar[type[Batch]] = WeighedState
 
     @property
     def weighing(self) -> Weighing:
@@ -129,10 +126,6 @@ class WeighedProblem(PlainProblem):
             columns = self._columns(state.scatter, views)
         free = solved(state.held, state.moment, state.free, self.mean, None).to(state.free.dtype)
         return self.at(free, views, columns, state)
-
-    def resumed(self, tensors: Mapping[str, Tensor]) -> WeighedState:
-        """Everything follows from centres and weights."""
-        return self.at(tensors["state.free"], tensors["state.views"], tensors["state.columns"], None)
 
     # ---------------------------------------------------------------- weights
 
@@ -207,25 +200,23 @@ class WMVECAlgorithm(Algorithm[Views]):
     feature_temperature: float = 0.5
     scaled: bool = True
 
-    def problem(
-        self, objects: Objects[Views], chosen: Settings, prices: Prices, like: Tensor, links: Links | None
-    ) -> WeighedProblem:
+    def problem(self, batch: RunBatch[Views]) -> WeighedProblem:
         """For objects in memory that have every view."""
+        objects, cost = batch.objects, batch.cost
         rows, widths = rows_of(objects.x)
         spreads = spreads_of(rows, objects.weights)
         units = rows.new_tensor(np.repeat(self._units(objects), widths))
         heat = float((units * spreads).sum()) / len(widths) or 1.0
         heats = self.temperature * heat, self.feature_temperature * heat / len(widths)
         units = units * self._column_units(spreads, widths)
-        focal, cost = chosen.focal, prices.cost(chosen.focal, like, objects.weights)
         return WeighedProblem(
             rows,
             widths,
             units,
             cost,
-            torch.tensor(focal.shares).to(like),
+            torch.tensor(batch.settings.focal.shares).to(batch.start),
             self.rule,
-            chosen.tol,
+            batch.settings.tol,
             heats[0],
             heats[1] if self.features else None,
             REGULAR * units * spreads,

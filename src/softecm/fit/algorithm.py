@@ -6,7 +6,7 @@ from abc import abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
-from typing import Any, ClassVar, Unpack, cast
+from typing import Any, ClassVar, Generic, Unpack, cast
 
 import numpy as np
 import torch
@@ -21,7 +21,7 @@ from softecm.distances.base import BLOCK_CELLS, SemiMetric, distances_of
 from softecm.distances.views import Combined
 from softecm.fit.checkpoints import Checkpoints
 from softecm.fit.loop import Callback, LoopOptions, Problem, Runs, Solution, choose, iterate, separation
-from softecm.fit.prepare import Draw, Objects, P, Preparation, device_of_fewer, start_rows
+from softecm.fit.prepare import Draw, Objects, P, Preparation, X, device_of_fewer, start_rows
 from softecm.fit.settings import Init, PrototypeModel, Settings
 from softecm.objective import POWER_MASSES, MassCost, MassRule, evaluate, mass_cost
 from softecm.objective.linked import LinkedProblem
@@ -246,6 +246,22 @@ class Prices:
         return mass_cost(focal, *given, like=like, runs=len(self.beta), weights=weights, rule=self.rule)
 
 
+@dataclass(frozen=True)
+class RunBatch(Generic[X]):
+    """Runs that are solved together."""
+
+    objects: Objects[X]
+    settings: Settings
+    prices: Prices
+    start: Tensor  # (runs, ...), where they begin
+    links: Links | None = None
+
+    @property
+    def cost(self) -> MassCost:
+        """What their masses cost."""
+        return self.prices.cost(self.settings.focal, self.start, self.objects.weights)
+
+
 class Algorithm(Preparation[P]):
     """What one algorithm adds to the common way: its problem, its model, and what it can do.
 
@@ -268,18 +284,14 @@ class Algorithm(Preparation[P]):
         return POWER_MASSES
 
     @abstractmethod
-    def problem(
-        self, objects: Objects[P], chosen: Settings, prices: Prices, like: Tensor, links: Links | None
-    ) -> Problem[Any]:
-        """The problem of a batch of runs; ``like`` (runs, ...) is where they start."""
+    def problem(self, batch: RunBatch[P]) -> Problem[Any]:
+        """The problem of a batch of runs."""
 
-    def from_center(
-        self, metric: SemiMetric, space: Space, x: P, weights: Tensor | None, device: torch.device
-    ) -> NDArray[np.float64]:
+    def from_center(self, objects: Objects[P]) -> NDArray[np.float64]:
         """Distances (n,) of the objects to the barycentre of all."""
-        objects = cast(Encoded, x)
-        center = barycenter(metric, space, objects, weights, device)
-        return distances_of(metric, objects, center)[:, 0].double().cpu().numpy()
+        x = cast(Encoded, objects.x)
+        center = barycenter(objects.metric, objects.space, x, objects.weights, objects.device)
+        return distances_of(objects.metric, x, center)[:, 0].double().cpu().numpy()
 
     def device_of_runs(self, objects: Objects[P], start: Tensor, links: Links | None) -> torch.device:
         """Where prototypes are computed: where the objects are."""
@@ -319,8 +331,8 @@ class Algorithm(Preparation[P]):
             tables[:, a, b] = tables[:, b, a] = d.reshape(len(v), -1).double().cpu().numpy()
         return list(tables)
 
-    def with_sets(self, objects: Objects[P], chosen: Settings, prices: Prices, singles: Solution) -> Solution:
-        """Sets added to runs that considered single clusters only: their clusters stay, the masses are shared anew."""
+    def with_sets(self, batch: RunBatch[P], singles: Solution) -> Solution:
+        """Sets added to runs that considered single clusters only, which start the batch; the masses are shared anew."""
         raise TypeError(f"{type(self).__name__} states what its sets' prototypes are in its problem only")
 
     def metric_of(self, objects: Objects[P], chosen: Settings, solution: Solution, run: int) -> SemiMetric:
@@ -402,25 +414,19 @@ class Fit:
             "checkpointer": checkpoints,
             "gain": settings.gain,
         }
+        batch = RunBatch(objects, settings, prices, start, links)
         hard = algorithm.relaxes and settings.relaxation is Exact and len(settings.focal) > settings.n_clusters
         if hard and not has_barycenters(objects.metric, start[0, :1]):
-            solution = self._approached(settings, prices, start, links, how)
+            gap = replace(batch, settings=replace(settings, relaxation=Gap))
+
+            def problem(lam: NDArray[np.float64]) -> Problem[Any]:
+                return algorithm.problem(replace(gap, prices=replace(prices, lam=lam)))
+
+            solution = approach(objects.metric, settings.focal, start, prices.lam, problem, settings.max_iter, how)
         else:
-            problem = algorithm.problem(objects, settings, prices, start, links)
-            solution = iterate(problem, start, settings.max_iter, **how)
+            solution = iterate(algorithm.problem(batch), start, settings.max_iter, **how)
         solution = replace(solution, prototypes=solution.prototypes.to(objects.device))
         return self.judged(each, sizes, solution, links)
-
-    def _approached(
-        self, settings: Settings, prices: Prices, start: Tensor, links: Links | None, how: LoopOptions
-    ) -> Solution:
-        """The hard constraint, by the gap with a growing price."""
-        gap, objects = replace(settings, relaxation=Gap), self.objects
-
-        def problem(lam: NDArray[np.float64]) -> Problem[Any]:
-            return self.algorithm.problem(objects, gap, replace(prices, lam=lam), start, links)
-
-        return approach(objects.metric, settings.focal, start, prices.lam, problem, settings.max_iter, how)
 
     def judged(
         self, cells: Sequence[Settings], sizes: Sequence[int], solution: Solution, links: Links | None = None

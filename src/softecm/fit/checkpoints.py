@@ -207,7 +207,7 @@ def _arrays(rounds: Rounds) -> dict[str, NDArray[Any]]:
     """The rounds as named arrays."""
     ended = rounds.ended
     tensors = {"active": rounds.active, "still": rounds.still, "change": rounds.change, "prototypes": ended.prototypes}
-    tensors |= rounds.state.kept()
+    tensors |= rounds.state.checkpoint_tensors()
     tensors |= {f"found.{name}": part for name, part in ended.found.items()}
     arrays = {name: np.ascontiguousarray(part.detach().cpu().numpy()) for name, part in tensors.items()}
     return arrays | {

@@ -187,7 +187,7 @@ class RunState(Protocol):
     def merged(self, other: Self, take: Tensor) -> Self:
         """This, with the runs ``take`` (a mask) replaced by the other's."""
 
-    def kept(self) -> dict[str, Tensor]:
+    def checkpoint_tensors(self) -> dict[str, Tensor]:
         """What a checkpoint must hold, each name beginning with ``state.``."""
 
 

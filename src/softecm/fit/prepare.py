@@ -173,9 +173,7 @@ class Preparation(ABC, Generic[P]):
         return metric.learner
 
     @abstractmethod
-    def from_center(
-        self, metric: SemiMetric, space: Space, x: P, weights: Tensor | None, device: torch.device
-    ) -> NDArray[np.float64]:
+    def from_center(self, objects: Objects[P]) -> NDArray[np.float64]:
         """Distances (n,) of the objects to the barycentre of all."""
 
 
@@ -362,7 +360,7 @@ class InMemory(Objects[E]):
             return None
         coarse = self._near(*fewer)._encoded_as(algorithm, *fewer)
         coarse = coarse._in_single(algorithm) or coarse
-        distances = algorithm.from_center(coarse.metric, coarse.space, coarse.x, coarse.weights, coarse.device)
+        distances = algorithm.from_center(coarse)
         spread = float(np.average(distances, weights=self.counts))
         return Version(replace(coarse, distances=distances, spread=spread), self.space, coarser=True)
 
@@ -435,17 +433,16 @@ def in_memory(
         metric = learner.fitted(x, None if weights is None else weights.cpu())
         space = metric.open_space(space)
     x = x.to(device)
-    distances = algorithm.from_center(metric, space, x, weights, device)
+    objects = InMemory(metric, space, x, device, float(counts.sum()), 0.0, columns, counts, weights, np.empty(0))
+    distances = algorithm.from_center(objects)
     usual = weighted_quantile(distances, 0.5, counts)
     usual_counts = counts * (distances <= ABSURD * usual)
     if usual > 0 and usual_counts.sum() < counts.sum():  # a few lie so far off that the barycentre of all follows them
         few = torch.as_tensor(usual_counts, dtype=chosen.dtype, device=device)
-        distances = algorithm.from_center(metric, space, x, few, device)
+        distances = algorithm.from_center(replace(objects, weights=few))
     else:
         usual_counts = counts
-    spread = float(np.average(distances, weights=usual_counts))
-    weight = float(counts.sum())
-    return InMemory(metric, space, x, device, weight, spread, columns, counts, weights, distances)
+    return replace(objects, distances=distances, spread=float(np.average(distances, weights=usual_counts)))
 
 
 def device_of_fewer(metric: SemiMetric, space: Space, x: Encoded, device: torch.device) -> torch.device:

@@ -57,15 +57,12 @@ class ViewsState(Batch):
     objective: Tensor
     constraint: Tensor
     change: Tensor
+    SUFFICIENT: ClassVar[tuple[str, ...]] = ("free", "weights")
 
     @property
     def found(self) -> Mapping[str, Tensor]:
         """The weights."""
         return {"view_weights": self.shares}
-
-    def kept(self) -> dict[str, Tensor]:
-        """Prototypes and weights: everything follows from them."""
-        return {"state.free": self.free, "state.weights": self.weights}
 
 
 @dataclass(frozen=True)
