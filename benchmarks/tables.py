@@ -21,7 +21,7 @@ import torch
 from softecm import SoftECM, datasets
 from softecm.belief import FocalSets
 from softecm.distances import Hamming, Mixed, SquaredEuclidean
-from softecm.objective import mass_cost
+from softecm.objective.equations import mass_cost
 from softecm.scores import adjusted_rand_index, rand_index
 
 SETS = ["soybean", "lung", "breast_cancer", "cleveland", "heart", "credit", "hepatitis", "cmc"]

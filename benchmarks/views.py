@@ -122,7 +122,7 @@ def table_of(draws):
 
 def seconds(metric, x, v, prices, repeats=15):
     """CPU seconds of one evaluation on one thread: the least of several."""
-    from softecm.objective import evaluate
+    from softecm.objective.equations import evaluate
 
     least = np.inf
     for _ in range(repeats + 1):
@@ -137,7 +137,7 @@ def cost():
     import torch
 
     from softecm.belief import FocalSets
-    from softecm.objective import mass_cost
+    from softecm.objective.equations import mass_cost
 
     torch.set_num_threads(1)
     rng = np.random.default_rng(0)

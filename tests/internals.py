@@ -3,7 +3,7 @@
 from softecm.distances.squared_euclidean import SquaredEuclidean
 from softecm.fit.loop import MERGED, choose
 from softecm.kernels import rounds
-from softecm.objective import evaluate, mass_cost, share
+from softecm.objective.equations import evaluate, mass_cost, share
 from softecm.optim import Closed
 
 __all__ = ["MERGED", "Closed", "SquaredEuclidean", "choose", "evaluate", "mass_cost", "share", "vector_round"]

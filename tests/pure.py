@@ -17,18 +17,21 @@ from softecm.algorithms.precomputed import discrete_problem
 from softecm.algorithms.quadratic import spread_problem
 from softecm.algorithms.recm import RelationalProblem
 from softecm.distances.squared_euclidean import SquaredEuclidean
-from softecm.fit.algorithm import Prices, soft_ecm
+from softecm.fit.algorithm import soft_ecm
 from softecm.fit.loop import Solution, iterate
+from softecm.objective.equations import MassCost, mass_cost
 
 
-def prices(runs: int, alpha: Any = 1.0, beta: Any = 2.0, delta: Any = None, lam: Any = 1.0) -> Prices:
-    values = (alpha, beta, np.inf if delta is None else delta, lam)
-    return Prices(*(np.broadcast_to(np.asarray(v, dtype=np.float64), runs).copy() for v in values))
+def cost_of(focal: Any, like: Tensor, runs: int, beta: Any, options: dict[str, Any]) -> MassCost:
+    """Prices of masses from options, which lose what is used of them."""
+    alpha, beta, delta = options.pop("alpha", 1.0), options.pop("beta", beta), options.pop("delta", None)
+    return mass_cost(focal, alpha, beta, delta, like=like, runs=runs, weights=options.pop("weights", None))
 
 
 def _spread(of_sets: Any, x: Tensor, focal: Any, init: Tensor, beta: Any, delta: Any, **how: Any) -> Solution:
     weights, tol = how.pop("weights", None), how.pop("tol", 1e-4)
-    problem = spread_problem(x, focal, prices(len(init), 0.0, beta, delta).cost(focal, init, weights), of_sets, tol)
+    cost = mass_cost(focal, 0.0, beta, delta, like=init, runs=len(init), weights=weights)
+    problem = spread_problem(x, focal, cost, of_sets, tol)
     solution = iterate(problem, init, how.pop("max_iter", 200), **how)
     return Solution(**{**vars(solution), "prototypes": solution.prototypes[..., :-1]})
 
@@ -66,7 +69,7 @@ def adaptive_ecm(
     max_iter: int = 200,
     tol: float = 1e-4,
 ) -> Adapted:
-    cost = prices(len(init), alpha, beta, delta).cost(focal, init, weights)
+    cost = mass_cost(focal, alpha, beta, delta, like=init, runs=len(init), weights=weights)
     solution = iterate(AdaptiveProblem(x, focal, cost, corrected, adaptive, links, tol), init, max_iter)
     return Adapted(solution, solution.found["matrices"])
 
@@ -81,30 +84,25 @@ def cecm(x: Tensor, focal: Any, init: Tensor, links: Any, *, adaptive: bool = Fa
 
 
 def recm(squared: Tensor, focal: Any, init: Tensor, **options: Any) -> Solution:
-    priced = {k: options.pop(k) for k in ("alpha", "beta", "delta") if k in options}
-    cost = prices(len(init), **{"beta": 1.5, **priced}).cost(focal, squared, options.pop("weights", None))
+    cost = cost_of(focal, squared, len(init), 1.5, options)
     return iterate(
         RelationalProblem(squared, focal, cost, options.pop("tol", 1e-4)), init, options.pop("max_iter", 200)
     )
 
 
 def ecmdd(d: Tensor, focal: Any, init: Any, *, gamma: float = 0.5, eta: float = 1.0, **options: Any) -> Solution:
-    priced = {k: options.pop(k) for k in ("alpha", "beta", "delta") if k in options}
     start = torch.as_tensor(np.asarray(init))
-    cost = prices(len(start), **{"beta": 1.2, **priced}).cost(focal, d, options.pop("weights", None))
+    cost = cost_of(focal, d, len(start), 1.2, options)
     return iterate(MedoidProblem(d, focal, cost, gamma, eta, Ranking(d.numpy())), start, options.pop("max_iter", 200))
 
 
 def catecm(x: Any, focal: Any, init: Tensor, **options: Any) -> Solution:
-    priced = {k: options.pop(k) for k in ("alpha", "beta", "delta") if k in options}
-    cost = prices(len(init), **{"beta": 1.2, **priced}).cost(focal, init, options.pop("weights", None))
+    cost = cost_of(focal, init, len(init), 1.2, options)
     return iterate(ModeProblem(x, focal, cost, options.pop("tol", 1e-4)), init, options.pop("max_iter", 200))
 
 
 def soft_ecm_precomputed(x: Tensor, metric: Any, focal: Any, init: Tensor, **options: Any) -> Solution:
-    priced = {k: options.pop(k) for k in ("alpha", "beta", "delta", "lam") if k in options}
-    weights, kind = options.pop("weights", None), options.pop("relaxation", "penalty")
-    problem = discrete_problem(
-        x, focal, prices(len(init), **{"beta": 1.2, **priced}), weights, kind, options.pop("tol", 1e-4)
-    )
+    cost = cost_of(focal, x, len(init), 1.2, options)
+    lam = np.broadcast_to(np.asarray(options.pop("lam", 1.0), dtype=np.float64), len(init)).copy()
+    problem = discrete_problem(x, focal, cost, lam, options.pop("relaxation", "penalty"), options.pop("tol", 1e-4))
     return iterate(problem, init, options.pop("max_iter", 200), callback=options.pop("callback", None))

@@ -13,7 +13,7 @@ from softecm.algorithms import eknnclus as neighbours_module
 from softecm.algorithms.adaptive import adaptive_metric
 from softecm.algorithms.bpec import bpec, delta_bel
 from softecm.datasets import load_diamond, make_blobs
-from softecm.objective import mass_cost, update_masses
+from softecm.objective.equations import mass_cost, update_masses
 from softecm.scores import adjusted_rand_index
 
 

@@ -12,7 +12,7 @@ from pure import catecm
 from softecm import CatECM, FocalSets, load_model
 from softecm.datasets import load_diamond
 from softecm.distances.estimator_metrics import ExpectedMismatches
-from softecm.objective import update_masses
+from softecm.objective.equations import update_masses
 from softecm.scores import adjusted_rand_index
 
 

@@ -9,7 +9,7 @@ from softecm import ECM, FocalSets
 from softecm.datasets import load_diamond
 from softecm.distances import SquaredEuclidean
 from softecm.fit.algorithm import soft_ecm
-from softecm.objective import mass_cost, masses_of, update_masses
+from softecm.objective.equations import mass_cost, masses_of, update_masses
 
 FILES = ("ecm_butterfly", "ecm_iris", "ecm_fourclass")
 

@@ -6,7 +6,7 @@ from pure import adaptive_ecm
 from softecm import ECM, ECMPlus, FocalSets
 from softecm.algorithms.adaptive import AdaptiveProblem, unit_inverse
 from softecm.datasets import load_diamond, make_blobs
-from softecm.objective import mass_cost, share
+from softecm.objective.equations import mass_cost, share
 
 
 @pytest.mark.parametrize("centers", ["corrected", "mean"])

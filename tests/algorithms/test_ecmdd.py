@@ -14,7 +14,7 @@ from softecm import ECMdd, FocalSets, load_model
 from softecm.algorithms.ecmdd import Ranking, best_objects, set_medoids
 from softecm.datasets import load_diamond, make_blobs
 from softecm.distances.estimator_metrics import mixed_with_clusters as mixed
-from softecm.objective import update_masses
+from softecm.objective.equations import update_masses
 from softecm.scores import adjusted_rand_index
 
 

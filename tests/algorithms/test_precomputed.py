@@ -14,7 +14,7 @@ from softecm import CollapseWarning, FocalSets, SoftECM
 from softecm.algorithms.precomputed import RELAXATIONS
 from softecm.datasets import load_diamond, make_blobs
 from softecm.kernels.medoids import barycenters
-from softecm.objective import update_masses
+from softecm.objective.equations import update_masses
 from softecm.scores import adjusted_rand_index
 
 KINDS = ("penalty", "gap", "exact")

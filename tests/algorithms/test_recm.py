@@ -13,7 +13,7 @@ from softecm import ECM, RECM, FocalSets
 from softecm.algorithms.recm import additive_constant
 from softecm.datasets import load_diamond, make_blobs
 from softecm.distances.estimator_metrics import AffineDistance
-from softecm.objective import update_masses
+from softecm.objective.equations import update_masses
 
 
 def _dissimilarities(name, file):

@@ -11,7 +11,7 @@ import problems
 from softecm import ECM, TECM, FocalSets, load_model
 from softecm.algorithms.tecm import Transfer, TransferProblem, source_sets
 from softecm.distances.estimator_metrics import twice
-from softecm.objective import mass_cost, share
+from softecm.objective.equations import mass_cost, share
 
 REFERENCE = golden.load("tecm")
 FORM = {"jiao": "sets", "zhou_tecm": "matched", "zhou_etecm": "clusters"}

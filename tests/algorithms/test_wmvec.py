@@ -10,7 +10,7 @@ import problems
 from softecm import ECM, WMVEC, FocalSets, SoftECM, ViewWarning, load_model
 from softecm.algorithms.wmvec import WeighedProblem
 from softecm.distances import Combined
-from softecm.objective import mass_cost
+from softecm.objective.equations import mass_cost
 
 REFERENCE = golden.load("wmvec")
 RULE = {"wmvec": "entropy", "wmvec_fp": "entropy", "mvecm_vfl": "product"}

@@ -10,7 +10,7 @@ import softecm.algorithms
 from softecm import SoftECM, load_model
 from softecm.algorithms.soft_ecm import SoftECMAlgorithm
 from softecm.files import values
-from softecm.objective import MassRule, Shares
+from softecm.objective.equations import MassRule, Shares
 
 
 @dataclass(frozen=True)

@@ -14,7 +14,7 @@ from softecm.distances import SoftDTW
 from softecm.distances.base import SemiMetric
 from softecm.fit.algorithm import soft_ecm_problem
 from softecm.fit.prepare import in_memory
-from softecm.objective import evaluate, mass_cost
+from softecm.objective.equations import evaluate, mass_cost
 from softecm.objective.problem import Exact, SoftECMProblem
 from softecm.optim import Descent
 from softecm.spaces.raw import raw_data

@@ -8,7 +8,7 @@ from internals import vector_round
 from softecm.belief import FocalSets
 from softecm.distances import SquaredEuclidean
 from softecm.native.library import set_threads
-from softecm.objective import Previous, evaluate, evaluate_in_blocks, mass_cost, masses_of, share
+from softecm.objective.equations import Previous, evaluate, evaluate_in_blocks, mass_cost, masses_of, share
 
 
 def batch(rng, n=300, p=5, runs=3, beta=(2.0, 1.5, 1.2), delta=1.5):

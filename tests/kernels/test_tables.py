@@ -8,7 +8,7 @@ from softecm.belief import FocalSets
 from softecm.distances import Mixed
 from softecm.distances._tables import fused_table, table_pairwise
 from softecm.native.library import set_threads
-from softecm.objective import Previous, evaluate, evaluate_in_blocks, mass_cost, masses_of, share
+from softecm.objective.equations import Previous, evaluate, evaluate_in_blocks, mass_cost, masses_of, share
 from softecm.spaces.encoded import EncodedTable, Layout
 
 

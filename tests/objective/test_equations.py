@@ -9,7 +9,7 @@ from hypothesis.extra.numpy import arrays
 
 from softecm.belief import FocalSets
 from softecm.distances import Manhattan
-from softecm.objective import Previous, evaluate, mass_cost, share, update_masses
+from softecm.objective.equations import Previous, evaluate, mass_cost, share, update_masses
 from softecm.spaces.scattered import OnDevice
 
 FOCAL = FocalSets.full(2)

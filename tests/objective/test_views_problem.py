@@ -13,7 +13,7 @@ from softecm.belief import FocalSets
 from softecm.distances import Combined
 from softecm.distances.weighted_parts import Weighing
 from softecm.fit.loop import iterate
-from softecm.objective import mass_cost
+from softecm.objective.equations import mass_cost
 from softecm.objective.problem import RELAXATIONS
 from softecm.objective.views import ViewsProblem
 from softecm.spaces import EncodedViews, RealVectors, Views

@@ -14,7 +14,7 @@ import torch
 
 import softecm
 from softecm import BPEC, ECM, EVCLUS, RECM, CatECM, CredalPartition, ECMdd, SoftECM, report
-from softecm.objective import update_masses
+from softecm.objective.equations import update_masses
 from softecm.report.words import plain
 
 RNG = np.random.default_rng(0)

@@ -28,7 +28,7 @@ from softecm.fit.algorithm import RunBatch
 from softecm.fit.loop import Solution
 from softecm.fit.prepare import Objects
 from softecm.fit.settings import Settings
-from softecm.objective import KEPT_CELLS, MassCost
+from softecm.objective.equations import KEPT_CELLS, MassCost
 from softecm.objective.linked import linked_masses
 from softecm.objective.links import Links
 from softecm.objective.problem import stationary
@@ -242,7 +242,7 @@ class AdaptiveECM(VectorAlgorithm):
         """For objects in memory, with or without links between them."""
         x, focal, tol = batch.objects.x, batch.settings.focal, batch.settings.tol
         links = None if batch.links is None else batch.links.to(batch.objects.device)
-        return AdaptiveProblem(x, focal, batch.cost, self.corrected, self.adaptive, links, tol)
+        return AdaptiveProblem(x, focal, batch.cost(), self.corrected, self.adaptive, links, tol)
 
     def metric_of(self, objects: Objects[Tensor], chosen: Settings, solution: Solution, run: int) -> SemiMetric:
         """A matrix a set."""

@@ -34,7 +34,7 @@ from softecm.files import expected
 from softecm.fit.loop import MERGED, Solution, iterate, runs_table, separation
 from softecm.fit.prepare import weighted_quantile
 from softecm.fit.settings import PrototypeModel
-from softecm.objective import MassCost, mass_cost
+from softecm.objective.equations import MassCost, mass_cost
 from softecm.spaces.base import Space, check_enough, check_indices, refuse_dissimilarities
 from softecm.spaces.real import RealVectors
 

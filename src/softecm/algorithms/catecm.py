@@ -21,7 +21,7 @@ from softecm.fit.algorithm import Algorithm, RunBatch
 from softecm.fit.loop import Solution
 from softecm.fit.prepare import Objects
 from softecm.fit.settings import Settings, settings
-from softecm.objective import MassCost
+from softecm.objective.equations import MassCost
 from softecm.optim import Batch, PlainProblem, PlainState
 from softecm.spaces.encoded import EncodedTable, Layout
 
@@ -108,7 +108,7 @@ class CategoricalECM(Algorithm[EncodedTable]):
 
     def problem(self, batch: RunBatch[EncodedTable]) -> ModeProblem:
         """For a table in memory."""
-        return ModeProblem(batch.objects.x, batch.settings.focal, batch.cost, batch.settings.tol)
+        return ModeProblem(batch.objects.x, batch.settings.focal, batch.cost(), batch.settings.tol)
 
     def between(self, objects: Objects[EncodedTable], solution: Solution, n_clusters: int) -> list[NDArray[np.float64]]:
         """Attributes in which two modes differ."""

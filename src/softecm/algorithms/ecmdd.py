@@ -24,7 +24,7 @@ from softecm.fit.algorithm import Algorithm, Outcome, RunBatch
 from softecm.fit.loop import Solution
 from softecm.fit.prepare import Draw, Objects, seed
 from softecm.fit.settings import PrototypeModel, Settings
-from softecm.objective import MassCost
+from softecm.objective.equations import MassCost
 from softecm.optim import Batch, PlainProblem, PlainState
 from softecm.spaces.base import BLOCK_ROWS, Encoded, check_enough, check_indices
 from softecm.spaces.dissimilarities import HASHES, Dissimilarities
@@ -237,7 +237,7 @@ class EvidentialMedoids(Algorithm[Encoded]):
         d, weights = self.pairs.of(objects), objects.weights
         if len(present) < len(d):
             d, weights = d[present][:, present], None if weights is None else weights[present]
-        return MedoidProblem(d, focal, batch.prices.cost(focal, d, weights), self.gamma, self.eta, _ranking(d, weights))
+        return MedoidProblem(d, focal, batch.cost(d, weights), self.gamma, self.eta, _ranking(d, weights))
 
     def seeded(self, objects: Objects[Encoded], chosen: Settings, draw: Draw, rng: np.random.RandomState) -> Tensor:
         """Different objects for the clusters of each run (runs, c), counted among those present."""

@@ -17,12 +17,12 @@ from softecm.belief.focal import FocalSets
 from softecm.distances.base import SemiMetric, distances_of
 from softecm.distances.estimator_metrics import MedoidMiddles
 from softecm.distances.precomputed import medoid
-from softecm.fit.algorithm import Algorithm, Prices, RunBatch
+from softecm.fit.algorithm import Algorithm, RunBatch
 from softecm.fit.loop import Solution, extended
 from softecm.fit.prepare import Objects
 from softecm.fit.settings import Settings
 from softecm.kernels.medoids import barycenters, exact_choice, gap_choice
-from softecm.objective import MassCost
+from softecm.objective.equations import MassCost
 from softecm.objective.problem import Penalty
 from softecm.optim import Batch, PlainProblem
 
@@ -34,7 +34,12 @@ SWEEPS = 100  # no end in practice: each sweep lowers the cost, most often two a
 
 
 def discrete_problem(
-    x: Tensor, focal: FocalSets, prices: Prices, weights: Tensor | None, relaxation: str = "penalty", tol: float = 1e-4
+    x: Tensor,
+    focal: FocalSets,
+    cost: MassCost,
+    lam: NDArray[np.float64],
+    relaxation: str = "penalty",
+    tol: float = 1e-4,
 ) -> DiscreteProblem:
     r"""Soft-ECM with prototypes restricted to objects, from each of several starts at once.
 
@@ -54,18 +59,20 @@ def discrete_problem(
     --------
     >>> import torch
     >>> from softecm.fit.loop import iterate
+    >>> from softecm.objective.equations import mass_cost
     >>> points = torch.tensor([0.0, 1.0, 2.0, 5.0, 8.0, 9.0, 10.0])
     >>> squared = (points[:, None] - points).square().double()
-    >>> problem = discrete_problem(squared, FocalSets.full(2), Prices.same(1, beta=1.2), None, "exact")
+    >>> cost = mass_cost(FocalSets.full(2), 1.0, 1.2, None, like=squared)
+    >>> problem = discrete_problem(squared, FocalSets.full(2), cost, np.ones(1), "exact")
     >>> iterate(problem, torch.tensor([[0, 6]]), 200).prototypes.tolist()
     [[1.0, 5.0, 3.0]]
     """
     # Between equally good objects the first is taken: put the most central first, so that the order of rows plays no role.
+    weights = cost.weights
     order = _most_central_first(x.numpy(), None if weights is None else weights.numpy())
     d = x.numpy()[np.ix_(order, order)]
-    counts = None if weights is None else weights[torch.as_tensor(order)]
-    cost = prices.cost(focal, torch.from_numpy(d), counts)
-    return DiscreteProblem(d, order, cost, RELAXATIONS[relaxation](d, focal, prices.lam), focal, tol)
+    cost = replace(cost, weights=None if weights is None else weights[torch.as_tensor(order)])
+    return DiscreteProblem(d, order, cost, RELAXATIONS[relaxation](d, focal, lam), focal, tol)
 
 
 @dataclass(frozen=True)
@@ -189,9 +196,9 @@ class SoftECMdd(Algorithm[Tensor]):
 
     @staticmethod
     def _problem(batch: RunBatch[Tensor], relaxation: str) -> DiscreteProblem:
-        weights, settings = batch.objects.weights, batch.settings
-        counts = None if weights is None else weights.cpu()
-        return discrete_problem(batch.objects.x.cpu(), settings.focal, batch.prices, counts, relaxation, settings.tol)
+        x, weights, settings = batch.objects.x.cpu(), batch.objects.weights, batch.settings
+        cost = batch.cost(x, None if weights is None else weights.cpu())
+        return discrete_problem(x, settings.focal, cost, batch.lam, relaxation, settings.tol)
 
     def from_center(self, objects: Objects[Tensor]) -> NDArray[np.float64]:
         """Dissimilarities (n,) to the medoid of all objects."""

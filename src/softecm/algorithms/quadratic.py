@@ -24,7 +24,7 @@ from softecm.fit.algorithm import Algorithm, RunBatch
 from softecm.fit.loop import Solution
 from softecm.fit.prepare import Objects
 from softecm.fit.settings import Settings
-from softecm.objective import MassCost, Previous, evaluate
+from softecm.objective.equations import MassCost, Previous, evaluate
 from softecm.objective.problem import stationary
 from softecm.optim import Batch, Evaluation, PlainProblem, State
 
@@ -175,8 +175,8 @@ class SpreadMeans(VectorAlgorithm):
 
     def problem(self, batch: RunBatch[Tensor]) -> SpreadProblem:
         """For objects in memory."""
-        focal, cost = batch.settings.focal, batch.cost
-        return spread_problem(batch.objects.x, focal, cost, self.set_prices(focal), batch.settings.tol)
+        focal = batch.settings.focal
+        return spread_problem(batch.objects.x, focal, batch.cost(), self.set_prices(focal), batch.settings.tol)
 
     def prototypes_of(self, objects: Objects[Tensor], solution: Solution, run: int) -> Tensor:
         """Without the coordinate that stands for spread."""

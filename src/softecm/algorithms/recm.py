@@ -23,7 +23,7 @@ from softecm.fit.algorithm import Algorithm, Outcome, RunBatch
 from softecm.fit.loop import Solution
 from softecm.fit.prepare import Draw, Objects, seed
 from softecm.fit.settings import PrototypeModel, Settings, settings
-from softecm.objective import MassCost, mass_cost
+from softecm.objective.equations import MassCost, mass_cost
 from softecm.objective.problem import stationary
 from softecm.optim import Batch, PlainProblem, PlainState
 from softecm.spaces.base import check_indices
@@ -172,8 +172,7 @@ class RelationalECM(Algorithm[Tensor]):
     def problem(self, batch: RunBatch[Tensor]) -> RelationalProblem:
         """For all objects' dissimilarities."""
         squared, focal = _squares(batch.objects), batch.settings.focal
-        cost = batch.prices.cost(focal, squared, batch.objects.weights)
-        return RelationalProblem(squared, focal, cost, batch.settings.tol)
+        return RelationalProblem(squared, focal, batch.cost(squared), batch.settings.tol)
 
     def seeded(self, objects: Objects[Tensor], chosen: Settings, draw: Draw, rng: np.random.RandomState) -> Tensor:
         """Masses (runs, n, f + 1) of clusters that sit on drawn objects."""

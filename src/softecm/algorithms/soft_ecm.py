@@ -19,7 +19,7 @@ from softecm.fit.algorithm import FEW_NUMBERS, Algorithm, RunBatch, soft_ecm_pro
 from softecm.fit.loop import Problem, Solution, extended
 from softecm.fit.prepare import Objects
 from softecm.fit.settings import GAIN, ROWS, Settings
-from softecm.objective import MassCost, evaluate
+from softecm.objective.equations import MassCost, evaluate
 from softecm.objective.links import Links
 from softecm.objective.problem import RELAXATIONS, Penalty, distances_to_sets, set_barycenters
 from softecm.optim import Accelerated, Closed, Descent, GradientDescent, Solver
@@ -39,7 +39,7 @@ class SoftECMAlgorithm(Algorithm[Encoded | Scattered]):
 
     def with_sets(self, batch: RunBatch[Encoded | Scattered], singles: Solution) -> Solution:
         """A set's prototype is the barycentre of its clusters', whatever the metric."""
-        objects, chosen, cost = batch.objects, batch.settings, batch.cost
+        objects, chosen, cost = batch.objects, batch.settings, batch.cost()
         places = clusters = batch.start
         if objects.space.sparse:
             return extended(singles, clusters, self._wide_cost(batch))
@@ -79,7 +79,7 @@ class SoftECMAlgorithm(Algorithm[Encoded | Scattered]):
     @staticmethod
     def _wide_cost(batch: RunBatch[Encoded | Scattered]) -> Tensor:
         """The objective (runs,) at the sets of the clusters, whose prototypes are not written down."""
-        cost, metric, x = batch.cost, batch.objects.metric, cast(Encoded, batch.objects.x)
+        cost, metric, x = batch.cost(), batch.objects.metric, cast(Encoded, batch.objects.x)
         totals = []
         for run, own in enumerate(batch.start):
             d = distances_to_sets(metric, batch.settings.focal, own, distances_of(metric, x, own))
@@ -94,7 +94,7 @@ class SoftECMAlgorithm(Algorithm[Encoded | Scattered]):
         if objects.device != batch.start.device and not isinstance(x, Scattered):
             x = OnDevice.of(x, objects.weights, objects.device)
         return soft_ecm_problem(
-            x, objects.metric, chosen.focal, batch.cost, lam=batch.prices.lam, relaxation=chosen.relaxation or Penalty,
+            x, objects.metric, chosen.focal, batch.cost(), lam=batch.lam, relaxation=chosen.relaxation or Penalty,
             solver=chosen.solver, links=batch.links, pull=chosen.pull, tol=chosen.tol,
         )  # fmt: skip
 

@@ -26,7 +26,7 @@ from softecm.fit.algorithm import RunBatch
 from softecm.fit.loop import Solution
 from softecm.fit.prepare import Objects
 from softecm.fit.settings import Init, Settings, settings
-from softecm.objective import MassCost, share
+from softecm.objective.equations import MassCost, share
 from softecm.optim import Evaluation
 from softecm.spaces.base import LARGEST
 
@@ -112,7 +112,7 @@ class TECMAlgorithm(VectorAlgorithm):
 
     def problem(self, batch: RunBatch[Tensor]) -> TransferProblem:
         """For objects in memory."""
-        objects, chosen, like, cost = batch.objects, batch.settings, batch.start, batch.cost
+        objects, chosen, like, cost = batch.objects, batch.settings, batch.start, batch.cost()
         mean = means_of(chosen.focal, like)
         if not self.source:
             return TransferProblem(objects.x, cost, mean, chosen.tol)

@@ -15,7 +15,7 @@ from softecm.algorithms.ecmdd import SAME, Ranking, best_objects, set_medoids
 from softecm.belief import FocalSets
 from softecm.distances.estimator_metrics import mixed_with_clusters
 from softecm.distances.weighted_parts import SET, Weighing
-from softecm.objective import Shares, mass_cost
+from softecm.objective.equations import Shares, mass_cost
 
 Floats = NDArray[np.float64]
 Indices = NDArray[np.int64]

@@ -32,7 +32,7 @@ from softecm.fit.algorithm import Algorithm, RunBatch
 from softecm.fit.loop import Solution
 from softecm.fit.prepare import Objects
 from softecm.fit.settings import Settings
-from softecm.objective import MassCost
+from softecm.objective.equations import MassCost
 from softecm.objective.problem import solved
 from softecm.optim import Batch, PlainProblem, PlainState
 from softecm.spaces.views import EncodedViews, joined, split_views
@@ -202,7 +202,7 @@ class WMVECAlgorithm(Algorithm[Views]):
 
     def problem(self, batch: RunBatch[Views]) -> WeighedProblem:
         """For objects in memory that have every view."""
-        objects, cost = batch.objects, batch.cost
+        objects, cost = batch.objects, batch.cost()
         rows, widths = rows_of(objects.x)
         spreads = spreads_of(rows, objects.weights)
         units = rows.new_tensor(np.repeat(self._units(objects), widths))

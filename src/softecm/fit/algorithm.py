@@ -23,7 +23,7 @@ from softecm.fit.checkpoints import Checkpoints
 from softecm.fit.loop import Callback, LoopOptions, Problem, Runs, Solution, choose, iterate, separation
 from softecm.fit.prepare import Draw, Objects, P, Preparation, X, device_of_fewer, start_rows
 from softecm.fit.settings import Init, PrototypeModel, Settings
-from softecm.objective import POWER_MASSES, MassCost, MassRule, evaluate, mass_cost
+from softecm.objective.equations import POWER_MASSES, MassCost, MassRule, evaluate, mass_cost
 from softecm.objective.linked import LinkedProblem
 from softecm.objective.links import Links
 from softecm.objective.problem import (
@@ -216,50 +216,24 @@ def barycenter_from(
 
 
 @dataclass(frozen=True)
-class Prices:
-    """What the runs of a batch pay for a mass and for the constraint: one number per run each."""
-
-    alpha: NDArray[np.float64]
-    beta: NDArray[np.float64]
-    delta: NDArray[np.float64]  # inf where the empty set is switched off
-    lam: NDArray[np.float64]
-    rule: MassRule = POWER_MASSES
-
-    @staticmethod
-    def of(cells: Sequence[Settings], cell: NDArray[np.int64], rule: MassRule = POWER_MASSES) -> Prices:
-        """Of the settings of several cells, all numbers; ``cell`` (runs,) says which of them a run belongs to."""
-        numbers = np.empty((4, len(cells)))
-        for i, s in enumerate(cells):
-            numbers[:, i] = s.alpha, s.beta, np.inf if s.delta is None else s.delta, s.lam
-        alpha, beta, delta, lam = numbers[:, cell]
-        return Prices(alpha, beta, delta, lam, rule)
-
-    @staticmethod
-    def same(runs: int, *, alpha: float = 1.0, beta: float, delta: float | None = None, lam: float = 1.0) -> Prices:
-        """The same for all runs."""
-        ones = np.ones(runs)
-        return Prices(alpha * ones, beta * ones, (np.inf if delta is None else delta) * ones, lam * ones)
-
-    def cost(self, focal: FocalSets, like: Tensor, weights: Tensor | None) -> MassCost:
-        """As the equations take them."""
-        given = self.alpha, self.beta, self.delta
-        return mass_cost(focal, *given, like=like, runs=len(self.beta), weights=weights, rule=self.rule)
-
-
-@dataclass(frozen=True)
 class RunBatch(Generic[X]):
     """Runs that are solved together."""
 
     objects: Objects[X]
-    settings: Settings
-    prices: Prices
+    settings: Settings  # what all runs have in common
+    each: Sequence[Settings]  # those of each run's cell, which has its own alpha, beta and delta, all numbers
     start: Tensor  # (runs, ...), where they begin
+    lam: NDArray[np.float64]  # (runs,)
+    rule: MassRule = POWER_MASSES
     links: Links | None = None
 
-    @property
-    def cost(self) -> MassCost:
-        """What their masses cost."""
-        return self.prices.cost(self.settings.focal, self.start, self.objects.weights)
+    def cost(self, like: Tensor | None = None, weights: Tensor | None = None) -> MassCost:
+        """What a mass costs, in numbers like the start by default, for all objects or for some that have these weights."""
+        focal, runs = self.settings.focal, len(self.each)
+        prices = np.array([(s.alpha, s.beta, np.inf if s.delta is None else s.delta) for s in self.each]).T
+        weights = self.objects.weights if weights is None else weights
+        like = self.start if like is None else like
+        return mass_cost(focal, *prices, like=like, runs=runs, weights=weights, rule=self.rule)
 
 
 class Algorithm(Preparation[P]):
@@ -403,7 +377,6 @@ class Fit:
         each, starts = zip(*cells, strict=True)
         sizes = list(map(len, starts))
         groups = np.repeat(np.arange(len(cells)), sizes)
-        prices = Prices.of(each, groups, algorithm.masses)
         start, checkpoints = torch.cat(starts), self.checkpoints if checkpointed else None
         start = start.to(objects.device if checkpoints is not None else algorithm.device_of_runs(objects, start, links))
         if checkpoints is not None:
@@ -414,15 +387,17 @@ class Fit:
             "checkpointer": checkpoints,
             "gain": settings.gain,
         }
-        batch = RunBatch(objects, settings, prices, start, links)
+        of_runs = [each[cell] for cell in groups]
+        lam = np.array([cell.lam for cell in of_runs], dtype=np.float64)
+        batch = RunBatch(objects, settings, of_runs, start, lam, algorithm.masses, links)
         hard = algorithm.relaxes and settings.relaxation is Exact and len(settings.focal) > settings.n_clusters
         if hard and not has_barycenters(objects.metric, start[0, :1]):
             gap = replace(batch, settings=replace(settings, relaxation=Gap))
 
             def problem(lam: NDArray[np.float64]) -> Problem[Any]:
-                return algorithm.problem(replace(gap, prices=replace(prices, lam=lam)))
+                return algorithm.problem(replace(gap, lam=lam))
 
-            solution = approach(objects.metric, settings.focal, start, prices.lam, problem, settings.max_iter, how)
+            solution = approach(objects.metric, settings.focal, start, lam, problem, settings.max_iter, how)
         else:
             solution = iterate(algorithm.problem(batch), start, settings.max_iter, **how)
         solution = replace(solution, prototypes=solution.prototypes.to(objects.device))

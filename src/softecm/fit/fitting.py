@@ -23,7 +23,7 @@ from softecm._text import some_of
 from softecm.belief import CredalPartition, FocalSets
 from softecm.distances.mixed import Mixed
 from softecm.files.lock import locked
-from softecm.fit.algorithm import Algorithm, Fit, Outcome, Prices, RunBatch
+from softecm.fit.algorithm import Algorithm, Fit, Outcome, RunBatch
 from softecm.fit.checkpoints import Checkpoints, identity
 from softecm.fit.loop import Callback, Runs, Solution, StopSignal, stopped
 from softecm.fit.prepare import InMemory, Objects
@@ -270,8 +270,8 @@ def with_sets(fit: Fit, plans: Sequence[Planned]) -> list[Outcome]:
     for outcome in singles:
         ends.append(outcome.solution.part(slice(outcome.best, outcome.best + 1)))
     best = Solution.joined(ends)
-    prices = replace(Prices.of(cells, np.arange(len(cells)), fit.algorithm.masses), lam=np.zeros(len(cells)))
-    batch = RunBatch(fit.objects, cells[0], prices, best.prototypes[:, : cells[0].n_clusters])
+    clusters = best.prototypes[:, : cells[0].n_clusters]
+    batch = RunBatch(fit.objects, cells[0], cells, clusters, np.zeros(len(cells)), fit.algorithm.masses)
     without = replace(batch, settings=replace(cells[0], focal=singles[0].chosen.focal))
     alone, solution = (fit.algorithm.with_sets(one, best) for one in (without, batch))
     # The clusters were found with a closer delta than that of the masses: their histories are shifted to what they cost

@@ -27,7 +27,7 @@ from scipy.optimize import linear_sum_assignment
 from softecm.belief import CredalPartition, FocalSets
 from softecm.distances.auto import ALIKE, UNITS, MetricChoice
 from softecm.distances.estimator_metrics import SetQuadratic
-from softecm.fit.algorithm import Outcome, Prices
+from softecm.fit.algorithm import Outcome
 from softecm.fit.prepare import InMemory, Objects
 from softecm.fit.settings import PrototypeModel, Settings
 from softecm.fit.shape_mixture import (
@@ -49,7 +49,7 @@ from softecm.fit.shape_mixture import (
     squares_and_volumes,
 )
 from softecm.fit.stages import PAIRS, outlying, sample_size
-from softecm.objective import evaluate
+from softecm.objective.equations import evaluate
 from softecm.objective.linked import linked_masses, with_linked
 from softecm.objective.links import Links
 from softecm.spaces.base import Encoded
@@ -380,8 +380,7 @@ def _model(
 def objective(objects: Objects[Encoded | Scattered], model: PrototypeModel) -> float:
     """What all objects cost at a model's prototypes."""
     places = model.prototypes[None].to(objects.device)
-    prices = Prices.same(1, alpha=model.alpha, beta=model.beta, delta=model.delta)
-    return float(evaluate(model.metric, objects.x, places, prices.cost(model.focal, places, objects.weights)).cost[0])
+    return float(evaluate(model.metric, objects.x, places, model.cost(places, objects.weights)).cost[0])
 
 
 def own_partition(
@@ -399,6 +398,6 @@ def own_partition(
     if links is None:
         return partition, None
     distances = torch.as_tensor(model.distances(objects.x.cpu()[links.rows]), dtype=torch.float64)
-    cost = replace(model.cost(), weights=torch.as_tensor(objects.counts[links.rows.numpy()]))
+    cost = model.cost(weights=torch.as_tensor(objects.counts[links.rows.numpy()]))
     masses, _, _ = linked_masses(distances[:, None], cost, links, None, chosen.tol)
     return with_linked(partition, links, masses.transpose(0, 1), 0), links

@@ -21,12 +21,12 @@ from softecm.belief import CredalPartition, FocalSets
 from softecm.distances.base import distances_of
 from softecm.files.expected import NOT_NEGATIVE, Misfit, array, number, rules
 from softecm.files.values import Savable
-from softecm.fit.algorithm import Algorithm, Fit, Outcome, Prices
+from softecm.fit.algorithm import Algorithm, Fit, Outcome
 from softecm.fit.fitting import Planned, resolved, with_sets
 from softecm.fit.prepare import InMemory, Objects
 from softecm.fit.settings import PrototypeModel, Settings
 from softecm.fit.stages import CLOSE, ENOUGH, MAD, OUTLYING, Stage, beyond, clusters_alone, neighbours, outlying
-from softecm.objective import evaluate
+from softecm.objective.equations import evaluate
 from softecm.objective.pull import PrototypePull
 from softecm.spaces.base import Encoded
 from softecm.spaces.scattered import Scattered
@@ -151,8 +151,7 @@ def past_of(
     if chosen.keeps_clusters and algorithm.adds_sets:
         learned = replace(alone, delta=model.delta if model.close is None else model.close)
     places = learned.whole()[None].to(objects.device)
-    prices = Prices.same(1, alpha=model.alpha, beta=model.beta, delta=learned.delta)
-    sums = evaluate(model.metric, objects.x, places, prices.cost(learned.focal, places, objects.weights))
+    sums = evaluate(model.metric, objects.x, places, learned.cost(places, objects.weights))
     assert sums.curvature is not None and sums.moment is not None  # noqa: PT018 -- quadratic metrics only
     median, mad = objects.nearest_spread(alone)
     held = torch.from_numpy(objects.second_nearest(alone))

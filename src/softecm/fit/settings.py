@@ -26,7 +26,7 @@ from softecm.files import check_file, check_replaced
 from softecm.files.expected import NOT_NEGATIVE, POSITIVE, Misfit, Range, maybe, number, rules
 from softecm.files.values import Savable, own
 from softecm.fit.loop import Callback, Progress
-from softecm.objective import POWER_MASSES, MassCost, MassRule, mass_cost, masses_of
+from softecm.objective.equations import POWER_MASSES, MassCost, MassRule, mass_cost, masses_of
 from softecm.objective.linked import Pairs
 from softecm.objective.problem import RELAXATIONS, SOLVERS, Gap, Penalty, Relaxation, distances_to_sets, set_barycenters
 from softecm.objective.pull import PrototypePull
@@ -74,9 +74,10 @@ class PrototypeModel(Savable):
         self.space.check_prototypes(self.prototypes)
         self.metric.check_fitted(self.space, self.focal)
 
-    def cost(self) -> MassCost:
-        """Prices of a batch of one run."""
-        return mass_cost(self.focal, self.alpha, self.beta, self.delta, like=self.prototypes, rule=self.rule)
+    def cost(self, like: Tensor | None = None, weights: Tensor | None = None) -> MassCost:
+        """Prices of a batch of one run, in numbers like the prototypes by default."""
+        like = self.prototypes if like is None else like
+        return mass_cost(self.focal, self.alpha, self.beta, self.delta, like=like, weights=weights, rule=self.rule)
 
     def repriced(self, alpha: float | None, beta: float | None, delta: float | str | None) -> PrototypeModel:
         """The same prototypes with other prices; None keeps alpha and beta, "fitted" delta."""

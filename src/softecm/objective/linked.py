@@ -8,10 +8,9 @@ it is the same exact step or descent as without links.
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
-from functools import partial
-from typing import ClassVar, Protocol, cast
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from typing import Protocol, cast
 
 import numpy as np
 import torch
@@ -23,11 +22,10 @@ from softecm._text import place
 from softecm.belief import CredalPartition, FocalSets
 from softecm.constraints import Constraints, check_constraints
 from softecm.distances.base import SemiMetric, blocks, check_distances
-from softecm.objective import MassCost
-from softecm.objective.equations import Totals, measured
+from softecm.objective.equations import MassCost, Totals, measured
 from softecm.objective.links import Links
-from softecm.objective.problem import SoftECMProblem, with_sets
-from softecm.optim import Evaluation, State, from_tensors
+from softecm.objective.problem import SoftECMProblem
+from softecm.optim import Evaluation, State
 from softecm.spaces.base import Encoded
 from softecm.spaces.column_roles import names_of
 
@@ -62,15 +60,12 @@ def linked_masses(
 
 
 @dataclass(frozen=True)
-class LinkedProblem:
-    """A Soft-ECM problem some of whose objects are linked; solvers see it like any other."""
+class LinkedProblem(SoftECMProblem):
+    """A Soft-ECM problem some of whose objects are linked; ``x`` and ``cost`` are those of the others."""
 
-    rest: SoftECMProblem  # the objects without a link
-    x: Encoded  # the linked objects
-    cost: MassCost  # with their weights
-    links: Links
-    rises: ClassVar[str] = "refused"
-    races: ClassVar[bool] = False  # linked masses depend on the way taken: every start is followed to its end
+    linked_x: Encoded = field(kw_only=True)
+    linked_cost: MassCost = field(kw_only=True)  # with their weights
+    links: Links = field(kw_only=True)
 
     @classmethod
     def of(cls, problem: SoftECMProblem, links: Links) -> LinkedProblem:
@@ -87,56 +82,29 @@ class LinkedProblem:
             part = replace(part, weights=problem.cost.factors.new_zeros(1))
         linked = replace(problem.cost, weights=None if w is None else w[links.rows])
         x = cast(Encoded, problem.x)  # objects in blocks can't be linked: the caller has refused them
-        return cls(replace(problem, x=x[others], cost=part), x[links.rows], linked, links)
-
-    @property
-    def metric(self) -> SemiMetric:
-        """The semi-metric."""
-        return self.rest.metric
-
-    @property
-    def tol(self) -> float:
-        """How far masses may move in a converged run."""
-        return self.rest.tol
-
-    @property
-    def patience(self) -> int:
-        """The solver's."""
-        return self.rest.patience
-
-    def begin(self, start: Tensor) -> State:
-        """As without links."""
-        relaxation = self.rest.relaxation
-        return self.at(with_sets(self.metric, relaxation.focal, start, relaxation.n_free))
-
-    def resumed(self, tensors: Mapping[str, Tensor]) -> State:
-        """As a checkpoint kept it."""
-        return from_tensors(State, tensors, "state")
-
-    @property
-    def step(self) -> Callable[[State], State]:
-        """Prototypes (eq. 8), then masses: as the solver does it."""
-        return partial(self.rest.solver.step, self)
+        # Linked masses depend on the way taken: every start is followed to its end.
+        changed = vars(problem) | {"x": x[others], "cost": part, "races": False}
+        return cls(**changed, linked_x=x[links.rows], linked_cost=linked, links=links)
 
     def at(self, free: Tensor, before: State | None = None) -> State:
         """Masses and objective at the given prototypes; linked objects start from their last masses."""
-        state = self.rest.at(free, self._of_rest(before))
+        state = super().at(free, self._of_rest(before))
         last = None if before is None or before.own_masses is None else before.own_masses.transpose(0, 1)
-        evaluation = self._join(state.evaluation, self._linked(state.prototypes, last))
-        own = None if evaluation.masses is None else evaluation.masses[:, : len(self.links.rows)]
+        linked = self._linked(state.prototypes, last)
+        own, rest = linked.masses, state.evaluation.masses
+        assert own is not None  # of so few they are at hand
+        masses = own if rest is None else torch.cat([own, rest], 1)
+        evaluation = replace(state.evaluation.plus(linked), masses=masses)
         objective = state.objective + (evaluation.cost - state.evaluation.cost)
         joined = replace(state, evaluation=evaluation, objective=objective, own_masses=own)
-        if not self.rest.solver.descends:
+        if not self.solver.descends:
             return replace(joined, gradient=evaluation.gradient)
         leaf = free.detach().requires_grad_()
         with torch.enable_grad():
-            expanded = self.rest.relaxation.expand(leaf)
+            expanded = self.relaxation.expand(leaf)
         added = evaluation.gradient - state.evaluation.gradient
-        return replace(
-            joined,
-            gradient=state.gradient + self.rest._pull_back(added, leaf, expanded),
-            scale=self.rest._scale(evaluation.curvature, state.prototypes),
-        )
+        gradient = state.gradient + self._pull_back(added, leaf, expanded)
+        return replace(joined, gradient=gradient, scale=self._scale(evaluation.curvature, state.prototypes))
 
     def _of_rest(self, state: State | None) -> State | None:
         """The state as the objects without links know it."""
@@ -146,34 +114,16 @@ class LinkedProblem:
         own = None if masses is None or masses.shape[1] == m else masses[:, m:]
         return replace(state, evaluation=replace(state.evaluation, masses=own))
 
-    @staticmethod
-    def _join(rest: Evaluation, linked: Evaluation) -> Evaluation:
-        """Sums over both kinds of objects."""
-
-        def add(a: Tensor | None, b: Tensor | None) -> Tensor | None:
-            return None if a is None or b is None else a + b
-
-        assert linked.masses is not None
-        masses = linked.masses if rest.masses is None else torch.cat([linked.masses, rest.masses], 1)
-        return Evaluation(
-            rest.cost + linked.cost,
-            rest.gradient + linked.gradient,
-            add(rest.curvature, linked.curvature),
-            add(rest.moment, linked.moment),
-            torch.maximum(rest.change, linked.change),
-            masses,
-        )
-
     def _linked(self, prototypes: Tensor, last: Tensor | None) -> Evaluation:
         """Cost and derivative of the linked objects' part."""
         runs, f = prototypes.shape[:2]
         flat = prototypes.flatten(0, 1)
-        cuts = blocks(self.x, flat)
-        parts = [measured(self.metric, self.x[rows], flat) for rows in cuts]
+        cuts = blocks(self.linked_x, flat)
+        parts = [measured(self.metric, self.linked_x[rows], flat) for rows in cuts]
         for rows, (d, _) in zip(cuts, parts, strict=True):
             check_distances(self.metric, d, rows.stop - rows.start, runs * f, rows.start)
         distances = torch.cat([d.detach() for d, _ in parts]).clamp_min(0.0).reshape(-1, runs, f)
-        masses, weights, cost = linked_masses(distances, self.cost, self.links, last, self.tol)
+        masses, weights, cost = linked_masses(distances, self.linked_cost, self.links, last, self.tol)
         totals = Totals.empty(prototypes, None, slopes=True)
         totals.cost, totals.masses = cost, [masses.transpose(0, 1)]
         for rows, (_, derivative) in zip(cuts, parts, strict=True):
@@ -182,42 +132,38 @@ class LinkedProblem:
             totals.change = (masses - last).abs().amax((0, 2))
         return totals.evaluation(self.metric, prototypes)
 
-    def solve(self, state: State) -> Tensor:
-        """Eq. 8 solved from the sums over all objects."""
-        return self.rest.solve(state)
-
     def fixed(self, state: State) -> Callable[[Tensor], tuple[Tensor, Tensor]]:
         """Eq. 8 as a function of the free prototypes: the masses are the state's."""
         if self.metric.closed_form.quadratic:
-            return self.rest.fixed(state)
+            return super().fixed(state)
         alone = self._of_rest(state)
         assert alone is not None
-        others = self.rest.fixed(alone)
+        others = super().fixed(alone)
         runs, f = state.prototypes.shape[:2]
         assert state.own_masses is not None
         masses = state.own_masses[..., 1:].transpose(0, 1)
-        weights = self.cost.factors * masses ** self.cost.beta[:, None]
-        if self.cost.weights is not None:
-            weights = weights * self.cost.weights[:, None, None]
+        weights = self.linked_cost.factors * masses ** self.linked_cost.beta[:, None]
+        if self.linked_cost.weights is not None:
+            weights = weights * self.linked_cost.weights[:, None, None]
 
         def cost(free: Tensor) -> tuple[Tensor, Tensor]:
             value, gradient = others(free)
             leaf = free.detach().requires_grad_()
             with torch.enable_grad():
-                expanded = self.rest.relaxation.expand(leaf)
+                expanded = self.relaxation.expand(leaf)
             flat = expanded.detach().flatten(0, 1)
             slope = torch.zeros_like(flat)
-            for rows in blocks(self.x, flat):
-                terms, part = _gradient(self.metric, self.x[rows], flat, weights[rows].reshape(-1, runs * f))
+            for rows in blocks(self.linked_x, flat):
+                terms, part = _gradient(self.metric, self.linked_x[rows], flat, weights[rows].reshape(-1, runs * f))
                 value = value + terms.reshape(runs, f).sum(1)
                 slope += part
-            return value, gradient + self.rest._pull_back(slope.reshape(expanded.shape), leaf, expanded)
+            return value, gradient + self._pull_back(slope.reshape(expanded.shape), leaf, expanded)
 
         return cost
 
     def select(self, runs: Tensor) -> LinkedProblem:
         """The same for some of the runs."""
-        return replace(self, rest=self.rest.select(runs), cost=self.cost.select(runs))
+        return replace(super().select(runs), linked_cost=self.linked_cost.select(runs))
 
 
 class Pairs(Protocol):

@@ -10,14 +10,14 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import lru_cache, partial
-from typing import ClassVar, NamedTuple
+from typing import ClassVar, NamedTuple, Self
 
 import torch
 from torch import Tensor
 
 from softecm.belief.focal import FocalSets
 from softecm.distances.base import SemiMetric, distances_of
-from softecm.objective import MassCost, Previous, evaluate, inertia, set_members, with_masses
+from softecm.objective.equations import MassCost, Previous, evaluate, inertia, set_members, with_masses
 from softecm.objective.pull import PrototypePull
 from softecm.optim import (
     Descent,
@@ -446,7 +446,7 @@ class SoftECMProblem:
             return of_all
         return with_masses(self.metric, self.x, self.cost, state.prototypes)
 
-    def select(self, runs: Tensor) -> SoftECMProblem:
+    def select(self, runs: Tensor) -> Self:
         """The same for some of the runs."""
         relaxation = replace(self.relaxation, lam=self.relaxation.lam[runs])
         return replace(self, cost=self.cost.select(runs), relaxation=relaxation)

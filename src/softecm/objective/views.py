@@ -23,7 +23,7 @@ from torch import Tensor
 from softecm.distances.base import SemiMetric, blocks
 from softecm.distances.views import Combined
 from softecm.distances.weighted_parts import CLUSTER, SET, Weighing
-from softecm.objective import MassCost, set_members
+from softecm.objective.equations import MassCost, set_members
 from softecm.objective.problem import (
     Gap,
     Penalty,

@@ -8,7 +8,7 @@ import numpy as np
 import torch
 
 from softecm.belief import CredalPartition
-from softecm.objective import update_masses
+from softecm.objective.equations import update_masses
 from softecm.report.fit import arguments
 from softecm.report.inputs import FittedModel, FloatArray, comparing
 from softecm.report.sections.base import LARGEST, Json, Section, packed
