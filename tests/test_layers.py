@@ -155,7 +155,7 @@ def test_the_table_names_what_there_is():
     [
         ("def f():\n    from softecm.fit.loop import iterate\n", {"fit.loop"}),
         ("from softecm import ECM, scores\n", {"algorithms.ecm", "scores"}),
-        ("from softecm.objective.equations import share\nimport softecm.optim\n", {"objective", "optim"}),
+        ("from softecm.objective.equations import share\nimport softecm.optim\n", {"objective.equations", "optim"}),
         ("if TYPE_CHECKING:\n    from softecm import ECM\nelse:\n    import softecm.fit\n", {"fit"}),
     ],
 )  # fmt: skip

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 import torch
@@ -15,12 +15,12 @@ from torch import Tensor
 from softecm.algorithms.family import PrototypeFamily
 from softecm.algorithms.parameters import Metric, number, parameters
 from softecm.belief import FocalSets
-from softecm.distances.auto import MetricChoice
 from softecm.distances.base import SemiMetric
 from softecm.distances.estimator_metrics import MedoidMixture, mixed_with_clusters
 from softecm.distances.precomputed import Precomputed, all_pairs
 from softecm.files import expected
-from softecm.fit.algorithm import Algorithm, Outcome, RunBatch
+from softecm.fit.algorithm import Algorithm, RunBatch
+from softecm.fit.group_shapes import Fitted
 from softecm.fit.loop import Solution
 from softecm.fit.prepare import Draw, Objects, seed
 from softecm.fit.settings import PrototypeModel, Settings
@@ -381,9 +381,7 @@ class ECMdd(PrototypeFamily):
     def _algorithm(self, metric: SemiMetric) -> EvidentialMedoids:
         return EvidentialMedoids(float(self.gamma), float(self.eta))
 
-    def _adopt(
-        self, objects: Objects[Any], model: PrototypeModel, outcome: Outcome, choice: MetricChoice | None = None
-    ) -> None:
-        super()._adopt(objects, model, outcome, choice)
-        medoids = outcome.solution.prototypes[outcome.best].long()
-        self.medoids_: Indices = _present(objects)[medoids].numpy()
+    def _adopt(self, fitted: Fitted, ids: NDArray[np.object_] | None = None) -> None:
+        super()._adopt(fitted, ids)
+        medoids = fitted.outcome.solution.prototypes[fitted.outcome.best].long()
+        self.medoids_: Indices = _present(fitted.objects)[medoids].numpy()

@@ -63,15 +63,6 @@ def _in_shape(choice: MetricChoice, shape: GroupShape) -> MetricChoice:
     return replace(choice, metric=_metric_of(shape), reason=group_shapes.REASONS[shape.shape])
 
 
-def _outcome(spheres: Outcome, chosen: Settings, model: PrototypeModel, objective: float) -> Outcome:
-    """Where a fit ended whose groups have shapes of their own, from one that ended with equal spheres."""
-    run = slice(spheres.best, spheres.best + 1)
-    value = np.array([objective])
-    solution = replace(spheres.solution.part(run), objective=value, history=(value,))
-    resolved = replace(chosen, focal=model.focal, delta=model.delta)
-    return replace(spheres, chosen=resolved, solution=solution, separation=spheres.separation[run], best=0)
-
-
 class PrototypeFamily(FamilyParameters, PrototypeClusterer):
     """Estimators of the common way: a subclass checks its parameters and names its algorithm."""
 
@@ -121,57 +112,79 @@ class PrototypeFamily(FamilyParameters, PrototypeClusterer):
         return self._fit_to(replace(self._settings(), plan=plan), X, sample_weight)
 
     def _fit_to(self, chosen: Settings, X: object, sample_weight: object) -> Self:
-        raw = raw_data(X)
-        if raw.in_blocks:
-            return self._fit_blocks(chosen, raw.value, sample_weight)
-        with threads(chosen.n_jobs):
-            choice = choose_for(chosen.metric, raw, chosen.n_clusters)
-            if chosen.warm_start or chosen.prior is not None:
-                chosen, choice = self._continuing(chosen, choice)
-            fitted = self.in_shape(self._fitted(choice, chosen, raw, sample_weight), chosen, raw, sample_weight)
-        objects, outcome, partition = fitted.objects, fitted.outcome, fitted.partition
+        raw, owner, last = raw_data(X), type(self).__name__, getattr(self, "model_", None)
+        with ExitStack() as held:
+            if raw.in_blocks:
+                chosen, choice, fit, shape = self._opened(held, chosen, raw.value, sample_weight)
+            else:
+                held.enter_context(threads(chosen.n_jobs))
+                choice = choose_for(chosen.metric, raw, chosen.n_clusters)
+                if chosen.warm_start or chosen.prior is not None:
+                    chosen, choice = self._continuing(chosen, choice)
+                fit, shape = self._prepared(choice, chosen, raw, sample_weight), None
+            outcomes = fit_cells(fit.algorithm, fit.objects, [chosen], owner=owner, last=last, callback=chosen.callback)
+            fitted = self._ended(choice, fit, outcomes[0])
+            if not raw.in_blocks:
+                fitted = self.in_shape(fitted, chosen, raw, sample_weight)
+            elif shape is not None and shape.shape in OWN:
+                fitted = _with_own_shapes(fitted, choice, shape, chosen)
+            objects, outcome, partition = fitted.objects, fitted.outcome, fitted.partition
+            if objects.are_here:
+                held_by, nowhere = None, float(objects.counts[partition.outliers()].sum()) / objects.weight
+            else:
+                totals = partition.totals()
+                held_by, nowhere = totals.held, totals.objects[0] / totals.n_objects
         if outcome.links is not None:
             say_broken(partition, outcome.links.pairs(), self.weight_of_links, raw)
-        self._adopt(objects, fitted.model, outcome, fitted.choice)
-        self._ids = raw.ids(fitted.choice.left_out)
-        self._store(partition)
+        self._adopt(fitted, None if raw.in_blocks else raw.ids(fitted.choice.left_out))
+        self.left_out_ = dict(fitted.choice.left_out)
+        if "metric" in self.get_params(deep=False):
+            self.metric_reason_ = "; ".join(filter(None, (fitted.choice.reason, fitted.model.metric.finding)))
         self._warn_if_unconverged()
         if self.collapsed_:
             different = objects.distinct(outcome.chosen.n_clusters)
             self._warn_if_merged(remedy(outcome.chosen, len(partition), different))
         else:
-            self._warn_of_masses(nowhere=float(objects.counts[partition.outliers()].sum()) / objects.weight)
-            if not chosen.seeds and chosen.pairs is None and chosen.prior is None:
-                self._doubt_of_number = doubt_of_number(objects, fitted.model, partition)
-                if self._doubt_of_number is not None:
-                    warn(self._doubt_of_number, NumberOfGroupsWarning)
-        if fitted.model.metric.has_doubts:
-            few = objects.sample(LOOKED_AT) if len(objects) > LOOKED_AT else objects
-            clusters = fitted.model.prototypes[: self.focal_sets_.n_clusters]
-            for doubt in fitted.model.metric.doubts(few.x.cpu(), clusters):
-                warn(doubt, ViewWarning)
+            self._warn_of_masses(held_by, nowhere)
+        if objects.are_here:
+            self._warn_of_doubts(fitted, chosen)
         return self
+
+    def _warn_of_doubts(self, fitted: Fitted, chosen: Settings) -> None:
+        """What looks wrong about the number of clusters, and to the metric about the clusters."""
+        objects, model = fitted.objects, fitted.model
+        if not (self.collapsed_ or chosen.seeds or chosen.pairs is not None or chosen.prior is not None):
+            self._doubt_of_number = doubt_of_number(objects, model, fitted.partition)
+            if self._doubt_of_number is not None:
+                warn(self._doubt_of_number, NumberOfGroupsWarning)
+        if model.metric.has_doubts:
+            few = objects.sample(LOOKED_AT) if len(objects) > LOOKED_AT else objects
+            for doubt in model.metric.doubts(few.x.cpu(), model.prototypes[: self.focal_sets_.n_clusters]):
+                warn(doubt, ViewWarning)
+
+    def _prepared(self, choice: MetricChoice, chosen: Settings, raw: RawData, sample_weight: object) -> Fit:
+        """Objects ready to be clustered with a metric."""
+        metric = resolve_metric(choice.metric, None)
+        algorithm, rows = self._algorithm(metric), raw.without(choice.left_out)
+        return Fit(
+            algorithm, in_memory(algorithm, chosen, metric, self, rows, sample_weight, runs=chosen.n_init), chosen
+        )
+
+    def _ended(self, choice: MetricChoice, fit: Fit, outcome: Outcome) -> Fitted:
+        """The model and the partition of a fit."""
+        model = fit.model_of(outcome)
+        partition = fit.objects.partition(model)
+        if outcome.links is not None and "masses" in outcome.solution.found:
+            partition = with_linked(partition, outcome.links, outcome.solution.found["masses"], outcome.best)
+        return Fitted(choice, fit.objects, outcome, model, partition)
 
     def _fitted(self, choice: MetricChoice, chosen: Settings, raw: RawData, sample_weight: object) -> Fitted:
         """One fit with a metric."""
-        metric = resolve_metric(choice.metric, None)
-        algorithm = self._algorithm(metric)
-        objects = in_memory(
-            algorithm, chosen, metric, self, raw.without(choice.left_out), sample_weight, runs=chosen.n_init
+        fit, last = self._prepared(choice, chosen, raw, sample_weight), getattr(self, "model_", None)
+        outcomes = fit_cells(
+            fit.algorithm, fit.objects, [chosen], owner=type(self).__name__, last=last, callback=chosen.callback
         )
-        (outcome,) = fit_cells(
-            algorithm,
-            objects,
-            [chosen],
-            owner=type(self).__name__,
-            last=getattr(self, "model_", None),
-            callback=chosen.callback,
-        )
-        model = Fit(algorithm, objects, chosen).model_of(outcome)
-        partition = model.partition(objects.x.cpu())
-        if outcome.links is not None and "masses" in outcome.solution.found:
-            partition = with_linked(partition, outcome.links, outcome.solution.found["masses"], outcome.best)
-        return Fitted(choice, objects, outcome, model, partition)
+        return self._ended(choice, fit, outcomes[0])
 
     def _continuing(self, chosen: Settings, choice: MetricChoice) -> tuple[Settings, MetricChoice]:
         """The same, where the fit goes on from an earlier model of numbers: with what that measures."""
@@ -205,7 +218,8 @@ class PrototypeFamily(FamilyParameters, PrototypeClusterer):
     def _labels_by_spheres(self, chosen: Settings, x: Floats, counts: Floats) -> NDArray[np.int64]:
         """The clusters (n,) of a fit by equal spheres of columns as they are (n, p), each counted so often (n,)."""
         alone = replace(chosen, callback=None, plan=None, pairs=None, seeds=(), warm_start=False)
-        return self._fitted(MetricChoice("sqeuclidean", ""), alone, RawArray(x), counts).partition.labels()
+        partition: CredalPartition = self._fitted(MetricChoice("sqeuclidean", ""), alone, RawArray(x), counts).partition
+        return partition.labels()
 
     def _shaped(
         self, fitted: Fitted, shape: GroupShape, chosen: Settings, raw: RawData, sample_weight: object
@@ -217,12 +231,7 @@ class PrototypeFamily(FamilyParameters, PrototypeClusterer):
             return self._fitted(choice, again, raw, sample_weight)
         if fitted.choice.reason == UNITS:
             fitted = self._fitted(choice, again, raw, sample_weight)
-        numbered = bool(chosen.seeds) or chosen.prior is not None
-        model = group_shapes.own_model(fitted.objects, shape, chosen, numbered=numbered)
-        partition, links = group_shapes.own_partition(fitted.objects, shape, model, chosen)
-        outcome = _outcome(fitted.outcome, chosen, model, group_shapes.objective(fitted.objects, model))
-        outcome = replace(outcome, links=links)
-        return Fitted(choice, fitted.objects, outcome, model, partition)
+        return _with_own_shapes(fitted, choice, shape, chosen)
 
     def _shape_of_sample(self, objects: Objects[object], chosen: Settings, choice: MetricChoice) -> GroupShape | None:
         """The shape that the groups of objects in blocks have, from a sample of them in memory."""
@@ -235,56 +244,35 @@ class PrototypeFamily(FamilyParameters, PrototypeClusterer):
         columns = list(numbers.values())
         return group_shapes.suggested(columns, fitted, chosen, partial(self._labels_by_spheres, chosen))
 
-    def _fit_blocks(self, chosen: Settings, X: object, sample_weight: Any) -> Self:
-        from softecm.distributed import InBlocks, choose_for_blocks, opened, source_of
+    def _opened(
+        self, held: ExitStack, chosen: Settings, X: object, sample_weight: Any
+    ) -> tuple[Settings, MetricChoice, Fit, GroupShape | None]:
+        """Objects in blocks, ready to be clustered for as long as something is held; and the shape of their groups."""
+        from softecm.distributed import choose_for_blocks, opened, source_of
 
-        source, owner = source_of(X), type(self).__name__
+        source = source_of(X)
         chosen, choice = self._continuing(chosen, choose_for_blocks(chosen.metric, source, chosen.n_clusters))
-        with ExitStack() as blocks:
 
-            def enter(metric: object) -> tuple[Algorithm[Any], InBlocks]:
-                resolved = replace(chosen, metric=metric)
-                return blocks.enter_context(opened(self._algorithm, resolved, owner, source, sample_weight))
+        def enter(metric: object) -> Fit:
+            resolved = replace(chosen, metric=metric)
+            algorithm_and_objects = opened(self._algorithm, resolved, type(self).__name__, source, sample_weight)
+            return Fit(*held.enter_context(algorithm_and_objects), resolved)
 
-            algorithm, objects = enter(choice.metric)
-            shape = (
-                self._shape_of_sample(objects, chosen, choice) if group_shapes.may_be_shaped(chosen, choice) else None
-            )
-            if shape is not None:
-                before, choice = choice.metric, _in_shape(choice, shape).tell()
-                if choice.metric != before:
-                    blocks.close()
-                    algorithm, objects = enter(choice.metric)
-            resolved = replace(chosen, metric=choice.metric)
-            (outcome,) = fit_cells(
-                algorithm,
-                objects,
-                [resolved],
-                owner=owner,
-                last=getattr(self, "model_", None),
-                callback=resolved.callback,
-            )
-            model = Fit(algorithm, objects, resolved).model_of(outcome)
-            if shape is not None and shape.shape in OWN:
-                model = group_shapes.own_model(objects, shape, resolved, numbered=chosen.prior is not None)
-                outcome = _outcome(outcome, resolved, model, group_shapes.objective(objects, model))
-            partition = objects.partition(model)
-            totals = partition.totals()
-        self._adopt(objects, model, outcome, choice)
-        self._store_scattered(partition)
-        self._warn_if_unconverged()
-        if self.collapsed_:
-            self._warn_if_merged(remedy(outcome.chosen, len(partition)))
-        else:
-            self._warn_of_masses(totals.held, totals.objects[0] / totals.n_objects)
-        return self
+        fit, shape = enter(choice.metric), None
+        if group_shapes.may_be_shaped(chosen, choice):
+            shape = self._shape_of_sample(fit.objects, chosen, choice)
+        if shape is not None:
+            before, choice = choice.metric, _in_shape(choice, shape).tell()
+            if choice.metric != before:
+                held.close()
+                fit = enter(choice.metric)
+        return fit.settings, choice, fit, shape
 
-    def _adopt(
-        self, objects: Objects[object], model: PrototypeModel, outcome: Outcome, choice: MetricChoice | None = None
-    ) -> None:
-        """Take over what a fit found and, where it chose a metric, why; until here the estimator is as it was."""
+    def _adopt(self, fitted: Fitted, ids: NDArray[np.object_] | None = None) -> None:
+        """Take over what a fit found; until here the estimator is as it was."""
+        objects, outcome, model = fitted.objects, fitted.outcome, fitted.model
         run, solution = outcome.best, outcome.solution
-        self._ids = None
+        self._ids = ids
         self._doubt_of_number = None
         self.n_features_in_ = objects.columns.n_features
         if objects.columns.names is not None:
@@ -302,21 +290,34 @@ class PrototypeFamily(FamilyParameters, PrototypeClusterer):
         self._runs = outcome.runs or runs_table(solution, run, outcome.separation)
         if solution.residual is not None:
             self.constraint_residual_ = float(solution.residual[run])
-        if choice is not None:
-            self.left_out_ = dict(choice.left_out)
-        if choice is not None and "metric" in self.get_params(deep=False):
-            self.metric_reason_ = "; ".join(filter(None, (choice.reason, model.metric.finding)))
-
-    def _store_scattered(self, partition: Any) -> None:
-        """A partition that stays where its objects are; labels and scores only where they can stay there, too."""
-        self.partition_ = partition
-        self.focal_sets_ = partition.focal_sets
+        if objects.are_here:
+            self._store(fitted.partition)
+            return
+        # A partition that stays where its objects are: labels and scores only where they can stay there, too.
+        partition = fitted.partition
+        self.partition_, self.focal_sets_ = partition, partition.focal_sets
+        for name in ("labels_", "outlier_scores_"):
+            self.__dict__.pop(name, None)
         if partition.is_lazy:
-            self.labels_ = partition.labels()
-            self.outlier_scores_ = partition.outlier_scores()
-        else:
-            for name in ("labels_", "outlier_scores_"):
-                self.__dict__.pop(name, None)
+            self.labels_, self.outlier_scores_ = partition.labels(), partition.outlier_scores()
+
+
+def _with_own_shapes(fitted: Fitted, choice: MetricChoice, shape: GroupShape, chosen: Settings) -> Fitted:
+    """A fit that ended with equal spheres, with a shape of its own for each group."""
+    objects, outcome, spheres = fitted.objects, fitted.outcome, fitted.outcome.solution
+    numbered = bool(chosen.seeds) or chosen.prior is not None
+    model = group_shapes.own_model(objects, shape, chosen, numbered=numbered)
+    partition, links = group_shapes.own_partition(objects, shape, model, chosen)
+    run, objective = slice(outcome.best, outcome.best + 1), np.array([group_shapes.objective(objects, model)])
+    outcome = replace(
+        outcome,
+        chosen=replace(chosen, focal=model.focal, delta=model.delta),
+        solution=replace(spheres.part(run), objective=objective, history=(objective,)),
+        separation=outcome.separation[run],
+        best=0,
+        links=links,
+    )
+    return Fitted(choice, objects, outcome, model, partition)
 
 
 def remedy(chosen: Settings, n: int, different: int | None = None) -> str:
@@ -519,9 +520,10 @@ class LinkableFamily(PrototypeFamily):
             partition = new.partition(objects.x.cpu())
             jump = learning.jump(objects, partition, model, past)
             past = past.plus(learning.past_of(algorithm, objects, chosen, new))
-        self._adopt(objects, new, outcome)
-        self._ids = ids_of(X, getattr(self, "left_out_", None))
-        self._store(partition)
+        self._adopt(
+            Fitted(MetricChoice(new.metric, ""), objects, outcome, new, partition),
+            ids_of(X, getattr(self, "left_out_", None)),
+        )
         self._warn_if_unconverged()
         self._say_drift(past, jump)
 

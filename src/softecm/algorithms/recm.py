@@ -14,12 +14,12 @@ from torch import Tensor
 from softecm.algorithms.family import PrototypeFamily
 from softecm.algorithms.parameters import checked, choice, parameters
 from softecm.belief import FocalSets
-from softecm.distances.auto import MetricChoice
 from softecm.distances.base import Learner, SemiMetric
 from softecm.distances.estimator_metrics import AffineDistance
 from softecm.distances.precomputed import Precomputed
 from softecm.files import expected
-from softecm.fit.algorithm import Algorithm, Outcome, RunBatch
+from softecm.fit.algorithm import Algorithm, RunBatch
+from softecm.fit.group_shapes import Fitted
 from softecm.fit.loop import Solution
 from softecm.fit.prepare import Draw, Objects, seed
 from softecm.fit.settings import PrototypeModel, Settings, settings
@@ -328,8 +328,6 @@ class RECM(PrototypeFamily):
     def _algorithm(self, metric: SemiMetric) -> RelationalECM:
         return RelationalECM(shift=self.non_euclidean == "shift")
 
-    def _adopt(
-        self, objects: Objects[object], model: PrototypeModel, outcome: Outcome, choice: MetricChoice | None = None
-    ) -> None:
-        super()._adopt(objects, model, outcome, choice)
-        self.shift_: float = _affine(model.metric).shift
+    def _adopt(self, fitted: Fitted, ids: NDArray[np.object_] | None = None) -> None:
+        super()._adopt(fitted, ids)
+        self.shift_: float = _affine(fitted.model.metric).shift

@@ -227,13 +227,13 @@ REASONS = {
 
 @dataclass(frozen=True)
 class Fitted:
-    """A fit in memory, before the estimator takes it over."""
+    """A fit, before the estimator takes it over."""
 
     choice: MetricChoice
-    objects: InMemory[Any]
+    objects: Any  # in memory or in blocks, as the partition is
     outcome: Outcome
     model: PrototypeModel
-    partition: CredalPartition
+    partition: Any
 
 
 def may_be_shaped(chosen: Settings, choice: MetricChoice) -> bool:
@@ -387,7 +387,7 @@ def own_partition(
     objects: InMemory[torch.Tensor], shape: GroupShape, model: PrototypeModel, chosen: Settings
 ) -> tuple[CredalPartition, Links | None]:
     """The partition that a model of own shapes gives, and the links that it heeds; the prototypes stay where they are."""
-    partition = model.partition(objects.x.cpu())
+    partition = objects.partition(model)
     if chosen.pairs is None or not chosen.pairs.some:
         return partition, None
     x = objects.x.cpu().double().numpy()

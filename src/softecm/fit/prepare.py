@@ -15,6 +15,7 @@ from torch import Tensor
 
 from softecm._engine import LARGE_WORK, choose_device
 from softecm._text import place
+from softecm.belief import CredalPartition
 from softecm.distances.auto import try_metric
 from softecm.distances.base import Learner, SemiMetric, blocks, distances_of, nearest_of
 from softecm.fit.checkpoints import content_number
@@ -239,6 +240,10 @@ class Objects(ABC, Generic[X]):
         """Starting prototypes (runs, c, *shape)."""
 
     @abstractmethod
+    def partition(self, model: PrototypeModel) -> Any:
+        """The credal partition a model gives them, where they are."""
+
+    @abstractmethod
     def content(self) -> int:
         """One number for all objects and their weights, whatever their order."""
 
@@ -326,6 +331,10 @@ class InMemory(Objects[E]):
     def second_nearest(self, model: PrototypeModel) -> NDArray[np.float64]:
         """From the distances of all objects."""
         return two_nearest(model, self.x.cpu(), self.counts)
+
+    def partition(self, model: PrototypeModel) -> CredalPartition:
+        """The credal partition a model gives them."""
+        return model.partition(self.x.cpu())
 
     def content(self) -> int:
         """The sum of the objects' keys."""
