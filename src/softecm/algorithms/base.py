@@ -27,24 +27,8 @@ from softecm.belief import CredalPartition, FocalSets
 from softecm.belief.assignments import CLEAR, Decisions
 from softecm.belief.focal import Names
 from softecm.distances.base import SemiMetric
-from softecm.files.expected import (
-    LENGTH,
-    POSITIVE,
-    UNIT,
-    Check,
-    Misfit,
-    Range,
-    a_run,
-    array,
-    count,
-    flag,
-    listed,
-    mapped,
-    maybe,
-    number,
-    rules,
-    text,
-)
+from softecm.files import expected
+from softecm.files.expected import Check, Misfit
 from softecm.files.values import own
 from softecm.fit.loop import MERGED, Callback, Run
 from softecm.fit.prepare import Columns, check_weights
@@ -95,26 +79,26 @@ class EvidentialClusterer(EstimatorFacts, ClusterMixin, BaseEstimator):
     __signature__ = _OwnParameters()
 
     #: What a model file may hold of the fitted attributes; those without a line are taken as they are.
-    SAVED: ClassVar[Mapping[str, Check]] = rules(
-        n_features_in_=count(size="p"),
+    SAVED: ClassVar[Mapping[str, Check]] = expected.rules(
+        n_features_in_=expected.count(size="p"),
         focal_sets_=own(FocalSets),
         model_=own(PrototypeModel),
         partition_=own(CredalPartition),
-        n_clusters_=count(size="c"),
-        labels_=array("n", "iu", Range(least=0, below="c")),
-        outlier_scores_=array("n", allowed=UNIT),
-        delta_=maybe(number(POSITIVE)),
-        objective_=number(),
-        history_=array("rounds"),
-        n_iter_=count(least=0),
-        converged_=flag,
-        separation_=number(LENGTH),
-        collapsed_=flag,
-        constraint_residual_=number(LENGTH),
-        feature_names_in_=listed(text(), kind="objects", size="p"),
-        left_out_=mapped(text()),
-        metric_reason_=text(),
-        _runs=mapped(a_run),
+        n_clusters_=expected.count(size="c"),
+        labels_=expected.array("n", "iu", expected.Range(least=0, below="c")),
+        outlier_scores_=expected.array("n", allowed=expected.UNIT),
+        delta_=expected.maybe(expected.number(expected.POSITIVE)),
+        objective_=expected.number(),
+        history_=expected.array("rounds"),
+        n_iter_=expected.count(least=0),
+        converged_=expected.flag,
+        separation_=expected.number(expected.LENGTH),
+        collapsed_=expected.flag,
+        constraint_residual_=expected.number(expected.LENGTH),
+        feature_names_in_=expected.listed(expected.text(), kind="objects", size="p"),
+        left_out_=expected.mapped(expected.text()),
+        metric_reason_=expected.text(),
+        _runs=expected.mapped(expected.a_run),
     )
     #: Without these nothing can be predicted.
     REQUIRED: ClassVar[tuple[str, ...]] = ("n_features_in_", "focal_sets_", "model_")

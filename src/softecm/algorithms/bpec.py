@@ -12,21 +12,10 @@ from numpy.typing import ArrayLike, NDArray
 from torch import Tensor
 
 from softecm._engine import threads
+from softecm.algorithms import parameters as params
 from softecm.algorithms.adaptive import AdaptiveProblem, adaptive_metric
 from softecm.algorithms.base import PrototypeClusterer
 from softecm.algorithms.eknnclus import nearest_others
-from softecm.algorithms.parameters import (
-    FocalParameters,
-    Iteration,
-    Masses,
-    choice,
-    count,
-    counting,
-    number,
-    parameters,
-    rule,
-    sets_asked_for,
-)
 from softecm.belief import FocalSets
 from softecm.constraints import warn_of_labels
 from softecm.distances.squared_euclidean import SquaredEuclidean
@@ -119,8 +108,8 @@ def bpec(
     return iterate(problem, centers[None], max_iter)
 
 
-@parameters
-class BPEC(Iteration, FocalParameters, Masses, PrototypeClusterer):
+@params.parameters
+class BPEC(params.Iteration, params.FocalParameters, params.Masses, PrototypeClusterer):
     r"""Belief-peak evidential clustering: the centres are found first, by density, and so is their number.
 
     An object is a likely centre if its neighbours are near (large Bel) and everything with a larger Bel is far (large
@@ -183,13 +172,15 @@ class BPEC(Iteration, FocalParameters, Masses, PrototypeClusterer):
     finds_clusters = MappingProxyType({"n_clusters": None})
 
     n_clusters: int | None = field(
-        default=None, kw_only=False, metadata=rule(counting("None finds the number of groups.", optional=True))
+        default=None,
+        kw_only=False,
+        metadata=params.rule(params.counting("None finds the number of groups.", optional=True)),
     )
     peaks: ArrayLike | None = None
-    n_neighbors: int | None = count(None, "None takes twice the root of the number of objects.", optional=True)
-    q: float = number(0.9, "0.9 is usual.", above=0, most=1)
-    metric: str = choice("euclidean", ("euclidean", "adaptive"), "'adaptive' follows elongated clusters.")
-    max_clusters: int = count(10, "10 is usual.", least=2)
+    n_neighbors: int | None = params.count(None, "None takes twice the root of the number of objects.", optional=True)
+    q: float = params.number(0.9, "0.9 is usual.", above=0, most=1)
+    metric: str = params.choice("euclidean", ("euclidean", "adaptive"), "'adaptive' follows elongated clusters.")
+    max_clusters: int = params.count(10, "10 is usual.", least=2)
 
     SAVED = expected.rules(
         PrototypeClusterer.SAVED,
@@ -247,7 +238,7 @@ class BPEC(Iteration, FocalParameters, Masses, PrototypeClusterer):
 
     def _share_out(self, x: Tensor, space: Space) -> None:
         """Masses for the peaks, and all that follows from them."""
-        focal = sets_asked_for(self.n_clusters_, self.max_cardinality, self.focal_sets)
+        focal = params.sets_asked_for(self.n_clusters_, self.max_cardinality, self.focal_sets)
         centers = x[torch.as_tensor(self.peaks_)]
         prototypes = torch.tensor(focal.shares) @ centers
         from_mean = (x - x.mean(0)).square().sum(1).numpy()

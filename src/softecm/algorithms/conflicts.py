@@ -20,17 +20,8 @@ from torch import Tensor
 
 from softecm._checks import is_whole
 from softecm._engine import check_memory, in_threads, threads
+from softecm.algorithms import parameters as params
 from softecm.algorithms.base import EvidentialClusterer
-from softecm.algorithms.parameters import (
-    Clusters,
-    FocalParameters,
-    Restarts,
-    choice,
-    count,
-    number,
-    parameters,
-    sets_asked_for,
-)
 from softecm.belief import CredalPartition, FocalSets
 from softecm.constraints import Constraints, check_constraints
 from softecm.files import expected
@@ -274,22 +265,24 @@ class Shepard(NamedTuple):
     kappa: Floats
 
 
-@parameters
-class ConflictClusterer(Restarts, FocalParameters, Clusters, EvidentialClusterer):
+@params.parameters
+class ConflictClusterer(params.Restarts, params.FocalParameters, params.Clusters, EvidentialClusterer):
     """An estimator whose masses' conflicts mirror the dissimilarities.
 
     A subclass provides its parameters and ``fit``, which calls ``_fit_to``.
     """
 
     of_dissimilarities = True
-    d0: float | str = number(
+    d0: float | str = params.number(
         "auto",
         "'auto' takes the 0.9 quantile of the dissimilarities.",
         auto="Or give a positive number.",
         above=0,
     )
-    n_neighbors: int | None = count(None, "100 is plenty; None compares all pairs.", optional=True)
-    init: str | CredalPartition | Floats = choice("random", ("random",), "Or give a CredalPartition.", or_other=True)
+    n_neighbors: int | None = params.count(None, "100 is plenty; None compares all pairs.", optional=True)
+    init: str | CredalPartition | Floats = params.choice(
+        "random", ("random",), "Or give a CredalPartition.", or_other=True
+    )
     n_init: int = 5
     max_iter: int = 500
     tol: float = 1e-5
@@ -308,7 +301,7 @@ class ConflictClusterer(Restarts, FocalParameters, Clusters, EvidentialClusterer
         self, X: ArrayLike, plan: Plan | None, must_link: ArrayLike | None = None, cannot_link: ArrayLike | None = None
     ) -> Self:
         callback, c = self._open(X), int(self.n_clusters)
-        focal = sets_asked_for(c, self.max_cardinality, self.focal_sets)
+        focal = params.sets_asked_for(c, self.max_cardinality, self.focal_sets)
         d = np.asarray(Dissimilarities().check(self, X, reset=True), dtype=np.float64)
         check_enough(c, len(d))
         links = check_constraints(*by_row(X, must_link, cannot_link), len(d))
@@ -347,7 +340,7 @@ class ConflictClusterer(Restarts, FocalParameters, Clusters, EvidentialClusterer
         who |= {
             "n_clusters": str(focal.n_clusters),
             "focal_sets": str(focal.sets),
-            "init": self.init if isinstance(self.init, str) else digest_of(starts),
+            "init": digest_of(starts) if params.is_given(self.init) else str(self.init),
             "random_state": repr(seed) if is_whole(seed) else "not fixed",
             "links": digest_of(np.concatenate(links)) + f" {len(links.must_link)}",
             "n_objects": str(len(d)),
@@ -371,7 +364,7 @@ class ConflictClusterer(Restarts, FocalParameters, Clusters, EvidentialClusterer
 
     def _starts(self, n: int, f: int, rng: np.random.RandomState) -> Floats:
         """Starting masses (runs, n, f + 1)."""
-        if isinstance(self.init, str):
+        if not params.is_given(self.init):
             return rng.dirichlet(np.ones(f + 1), size=(int(self.n_init), n))
         masses = np.asarray(getattr(self.init, "masses", self.init), dtype=np.float64)
         if masses.shape != (n, f + 1) or (masses < 0).any() or not np.allclose(masses.sum(1), 1.0):

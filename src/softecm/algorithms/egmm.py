@@ -16,18 +16,8 @@ from threadpoolctl import threadpool_limits
 
 from softecm._checks import HOW_MANY
 from softecm._engine import raise_if_interrupted, threads
+from softecm.algorithms import parameters as params
 from softecm.algorithms.base import EvidentialClusterer, checked_rows
-from softecm.algorithms.parameters import (
-    FocalParameters,
-    Restarts,
-    choice,
-    count,
-    counting,
-    number,
-    parameters,
-    rule,
-    sets_asked_for,
-)
 from softecm.belief import CredalPartition, FocalSets
 from softecm.constraints import warn_of_labels
 from softecm.distances.squared_euclidean import SquaredEuclidean
@@ -155,8 +145,8 @@ def ebic(likelihood: float, n: float, focal: FocalSets, p: int) -> float:
     return likelihood - 0.5 * float(np.log(n)) * (len(focal) - 1 + focal.n_clusters * p + p * (p + 1) / 2)
 
 
-@parameters
-class EGMM(Restarts, FocalParameters, EvidentialClusterer):
+@params.parameters
+class EGMM(params.Restarts, params.FocalParameters, EvidentialClusterer):
     r"""A Gaussian mixture in which sets of clusters have components of their own: where groups overlap, it says so.
 
     Objects come from one Gaussian a set A of clusters, all of one covariance, centred at the mean
@@ -233,12 +223,14 @@ class EGMM(Restarts, FocalParameters, EvidentialClusterer):
     suits = "numbers; a Gaussian mixture that selects the number of groups"
     finds_clusters = MappingProxyType({"n_clusters": "auto"})
 
-    n_clusters: int | str = field(default=2, kw_only=False, metadata=rule(counting(HOW_MANY, auto="Or give a number.")))
-    regularisation: float = number(1e-6, "1e-6 is usual; 0 is plain EM.", least=0)
-    init: str | ArrayLike = choice(
+    n_clusters: int | str = field(
+        default=2, kw_only=False, metadata=params.rule(params.counting(HOW_MANY, auto="Or give a number."))
+    )
+    regularisation: float = params.number(1e-6, "1e-6 is usual; 0 is plain EM.", least=0)
+    init: str | ArrayLike = params.choice(
         "k-means++", ("k-means++",), "Or give the starting centres, one row per cluster.", or_other=True
     )
-    max_clusters: int = count(10, "10 is usual.")
+    max_clusters: int = params.count(10, "10 is usual.")
     max_iter: int = 1000
     tol: float = 1e-6
 
@@ -296,7 +288,7 @@ class EGMM(Restarts, FocalParameters, EvidentialClusterer):
         """The numbers of clusters to try."""
         if self.n_clusters != "auto":
             return [int(self.n_clusters)]
-        if not isinstance(self.init, str):
+        if params.is_given(self.init):
             raise ValueError(
                 "init must be 'k-means++' with n_clusters='auto'; got centres. Give n_clusters as a number."
             )
@@ -308,7 +300,7 @@ class EGMM(Restarts, FocalParameters, EvidentialClusterer):
         """Fit each number of clusters and keep the best by its criterion."""
         found, self.criteria_ = None, dict[str, float]()
         for c in counts:
-            focal = sets_asked_for(c, self.max_cardinality, self.focal_sets)
+            focal = params.sets_asked_for(c, self.max_cardinality, self.focal_sets)
             runs, best = self._climb(focal, sample, rng, callback)
             likelihood = self._likelihood(sample, focal, runs[best].mixture)
             value = ebic(likelihood, sample.total, focal, sample.x.shape[1])
@@ -340,7 +332,7 @@ class EGMM(Restarts, FocalParameters, EvidentialClusterer):
     def _starts(self, c: int, sample: Sample, rng: np.random.RandomState) -> Floats:
         """Starting centres (runs, c, p), less the middle."""
         p = sample.x.shape[1]
-        if isinstance(self.init, str):
+        if not params.is_given(self.init):
             draw, x = Draw("k-means++", int(self.n_init)), torch.from_numpy(sample.raw)
             drawn = seed(draw, SquaredEuclidean(), RealVectors(n_features=p), x, sample.counts, c, rng).numpy()
         else:

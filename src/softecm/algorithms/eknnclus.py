@@ -19,7 +19,7 @@ from softecm import _engine
 from softecm._engine import in_threads, threads
 from softecm._text import shown_size
 from softecm.algorithms.base import EvidentialClusterer, checked_rows
-from softecm.algorithms.parameters import Restarts, checked, choice, count, number, parameters
+from softecm.algorithms.parameters import Restarts, checked, choice, count, is_given, number, parameters
 from softecm.belief import CredalPartition, FocalSets
 from softecm.constraints import warn_of_labels
 from softecm.files import expected
@@ -389,7 +389,7 @@ class EKNNClus(Restarts, EvidentialClusterer):
         return int(self.n_neighbors)
 
     def _start(self, n: int) -> Ints:
-        if isinstance(self.init, str):
+        if not is_given(self.init):
             return np.arange(n)
         labels = np.asarray(self.init)
         if labels.shape != (n,):

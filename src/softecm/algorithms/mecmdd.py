@@ -14,30 +14,11 @@ from sklearn.utils import Tags, check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from softecm._engine import in_threads, threads
+from softecm.algorithms import parameters as params
+from softecm.algorithms import view_medoids
 from softecm.algorithms.base import EvidentialClusterer
 from softecm.algorithms.ecmdd import apart
-from softecm.algorithms.parameters import (
-    Clusters,
-    FocalParameters,
-    Masses,
-    Restarts,
-    choice,
-    number,
-    parameters,
-    sets_asked_for,
-)
-from softecm.algorithms.view_medoids import (
-    FREE,
-    MONOTONE,
-    PUBLISHED,
-    Floats,
-    Indices,
-    ViewMedoids,
-    ViewMedoidState,
-    alike,
-    mecmdd,
-    shared,
-)
+from softecm.algorithms.view_medoids import Floats, Indices, ViewMedoids, ViewMedoidState
 from softecm.belief import CredalPartition, FocalSets
 from softecm.constraints import warn_of_labels
 from softecm.distances.estimator_metrics import mixed_with_clusters
@@ -53,8 +34,8 @@ from softecm.spaces.raw import as_plain, refuse_other_order
 FAR = 0.95  # delta "auto": the square is this quantile of a view's dissimilarities
 
 
-@parameters
-class MECMdd(Restarts, FocalParameters, Masses, Clusters, EvidentialClusterer):
+@params.parameters
+class MECMdd(params.Restarts, params.FocalParameters, params.Masses, params.Clusters, EvidentialClusterer):
     r"""Evidential c-medoids over several dissimilarities of the same objects, each of which counts as it deserves.
 
     The same objects are often compared in several ways: by their series, by their tables, by what experts say. Here each
@@ -167,15 +148,15 @@ class MECMdd(Restarts, FocalParameters, Masses, Clusters, EvidentialClusterer):
 
     suits = "several dissimilarity matrices of the same objects (--matrix), with weights"
     of_dissimilarities = True
-    weights: str = choice("global", ("global", "local"), "'local' has weights for each set of clusters.")
-    constraint: str = choice("sum", (SUM, PRODUCT), "'product' ignores the views' units.")
-    s: float = number(2.0, "2 is usual.", above=1)
-    form: str = choice("monotone", (MONOTONE, FREE, PUBLISHED), "'monotone' never raises its objective.")
+    weights: str = params.choice("global", ("global", "local"), "'local' has weights for each set of clusters.")
+    constraint: str = params.choice("sum", (SUM, PRODUCT), "'product' ignores the views' units.")
+    s: float = params.number(2.0, "2 is usual.", above=1)
+    form: str = params.choice("monotone", view_medoids.FORMS, "'monotone' never raises its objective.")
     beta: float = 1.5
-    gamma: float = number(0.5, "0.5 is usual; 0 leaves a set's own medoid alone.", least=0)
-    eta: float = number(1.0, "1 is usual.", least=0)
-    lam: float = number(0.0, "0 leaves the sets' medoids free.", least=0)
-    init: str | ArrayLike = choice(
+    gamma: float = params.number(0.5, "0.5 is usual; 0 leaves a set's own medoid alone.", least=0)
+    eta: float = params.number(1.0, "1 is usual.", least=0)
+    lam: float = params.number(0.0, "0 leaves the sets' medoids free.", least=0)
+    init: str | ArrayLike = params.choice(
         "k-means++", ("k-means++", "random"), "Or give the numbers of objects.", or_other=True
     )
     tol: float = 1e-8
@@ -235,7 +216,7 @@ class MECMdd(Restarts, FocalParameters, Masses, Clusters, EvidentialClusterer):
         """
         warn_of_labels(y, type(self).__name__)
         callback, c = self._open(X), int(self.n_clusters)
-        focal = sets_asked_for(c, self.max_cardinality, self.focal_sets)
+        focal = params.sets_asked_for(c, self.max_cardinality, self.focal_sets)
         names, raw = named_views(X)
         views = checked_views(self, names, raw, reset=True)
         check_enough(c, views.shape[1])
@@ -243,7 +224,7 @@ class MECMdd(Restarts, FocalParameters, Masses, Clusters, EvidentialClusterer):
         problem = self._problem(views, focal, counts)
         starts = self._starts(views, c, counts)
         with threads(self.n_jobs):
-            run = partial(mecmdd, problem, max_iter=int(self.max_iter), tol=float(self.tol))
+            run = partial(view_medoids.mecmdd, problem, max_iter=int(self.max_iter), tol=float(self.tol))
             runs = in_threads(run, starts, after_runs(callback, len(starts)))
         ends = np.array([run.state.objective for run in runs])
         best = int(ends.argmin())
@@ -263,7 +244,7 @@ class MECMdd(Restarts, FocalParameters, Masses, Clusters, EvidentialClusterer):
             float(self.beta),
             self._squares(views, counts),
             self.form,
-            0.0 if self.form == FREE else float(self.gamma),
+            0.0 if self.form == view_medoids.FREE else float(self.gamma),
             float(self.eta),
             float(self.lam),
             counts,
@@ -281,11 +262,11 @@ class MECMdd(Restarts, FocalParameters, Masses, Clusters, EvidentialClusterer):
     def _starts(self, views: Floats, c: int, counts: Floats | None) -> Indices:
         """Objects to start from (runs, c)."""
         n = views.shape[1]
-        if not isinstance(self.init, str):
+        if params.is_given(self.init):
             return check_indices("init", self.init, n, c)[None]
-        d, rng = torch.from_numpy(alike(views)), check_random_state(self.random_state)
+        d, rng = torch.from_numpy(view_medoids.alike(views)), check_random_state(self.random_state)
         drawn = seed(
-            Draw(self.init, int(self.n_init)),
+            Draw(str(self.init), int(self.n_init)),
             Precomputed(),
             Dissimilarities(n),
             d,
@@ -311,7 +292,7 @@ class MECMdd(Restarts, FocalParameters, Masses, Clusters, EvidentialClusterer):
         """The matrices as a report draws them: their sum, each over its largest dissimilarity."""
         check_is_fitted(self)
         names, views = named_views(X)
-        return alike(checked_views(self, names, list(map(np.asarray, views)), reset=False))
+        return view_medoids.alike(checked_views(self, names, list(map(np.asarray, views)), reset=False))
 
     def predict_partition(self, X: Any) -> CredalPartition:
         """The credal partition of other objects: medoids and weights stay, each object gets its masses.
@@ -339,7 +320,7 @@ class MECMdd(Restarts, FocalParameters, Masses, Clusters, EvidentialClusterer):
         focal, shares = self.focal_sets_, torch.from_numpy(self._shares)
         each = mixed_with_clusters(torch.from_numpy(views[:, :, self.medoids_]), focal, gamma)
         price = np.inf if self.delta_ is None else self.delta_**2
-        return CredalPartition(shared(each, shares, focal, alpha, beta, price).masses.numpy(), focal)
+        return CredalPartition(view_medoids.shared(each, shares, focal, alpha, beta, price).masses.numpy(), focal)
 
 
 def far_apart(view: Floats, counts: Floats | None) -> float:

@@ -18,19 +18,9 @@ from torch import Tensor
 from softecm._checks import check_count
 from softecm._engine import check_memory, choose_device, raise_if_interrupted, threads
 from softecm._warnings import warn
+from softecm.algorithms import parameters as params
 from softecm.algorithms.base import EvidentialClusterer, checked_rows
 from softecm.algorithms.conflicts import FAR, conflict_of, link_cost_of
-from softecm.algorithms.parameters import (
-    Clusters,
-    FocalParameters,
-    Restarts,
-    count,
-    flag,
-    number,
-    parameters,
-    rule,
-    sets_asked_for,
-)
 from softecm.belief import CredalPartition, FocalSets
 from softecm.constraints import check_constraints, warn_of_labels
 from softecm.files import expected
@@ -300,8 +290,8 @@ def check_hidden(name: str, value: object, usual: object) -> object:
     return value
 
 
-@parameters
-class NNEVCLUS(Restarts, FocalParameters, Clusters, EvidentialClusterer):
+@params.parameters
+class NNEVCLUS(params.Restarts, params.FocalParameters, params.Clusters, EvidentialClusterer):
     r"""A small neural network from attributes to masses: EVCLUS that predicts new objects at once.
 
     As in :class:`EVCLUS`, two objects that differ much should have conflicting masses,
@@ -379,20 +369,22 @@ class NNEVCLUS(Restarts, FocalParameters, Clusters, EvidentialClusterer):
 
     suits = "numbers; a neural network trained on the distances"
 
-    hidden: int | Sequence[int] = field(default=(20,), metadata=rule(check_hidden))
-    d0: float | str = number(
+    hidden: int | Sequence[int] = field(default=(20,), metadata=params.rule(check_hidden))
+    d0: float | str = params.number(
         "auto", "{auto} takes the 0.9 quantile of the distances.", auto="Or give a positive number.", above=0
     )
-    group_size: int | None = count(None, "128 is usual; None takes all pairs of few objects.", least=2, optional=True)
-    novelty: bool = flag(False, "True lets a detector send far objects to the empty set.")
-    decay: float = number(0.0, "0 is usual: no price on large weights.", least=0)
-    link_weight: float = number(0.5, "0.5 is usual: larger enforces more links.", least=0)
-    learning_rate: float = number(0.1, "0.1 is usual.", above=0)
+    group_size: int | None = params.count(
+        None, "128 is usual; None takes all pairs of few objects.", least=2, optional=True
+    )
+    novelty: bool = params.flag(False, "True lets a detector send far objects to the empty set.")
+    decay: float = params.number(0.0, "0 is usual: no price on large weights.", least=0)
+    link_weight: float = params.number(0.5, "0.5 is usual: larger enforces more links.", least=0)
+    learning_rate: float = params.number(0.1, "0.1 is usual.", above=0)
     n_init: int = 5
     max_iter: int = 1000
     tol: float = 5e-4
     device: str = "auto"
-    warm_start: bool = flag(False, "True goes on from the last network.")
+    warm_start: bool = params.flag(False, "True goes on from the last network.")
 
     SAVED = expected.rules(
         EvidentialClusterer.SAVED,
@@ -450,7 +442,7 @@ class NNEVCLUS(Restarts, FocalParameters, Clusters, EvidentialClusterer):
         """
         warn_of_labels(y, type(self).__name__)
         callback, c = self._open(X), int(self.n_clusters)
-        focal = sets_asked_for(c, self.max_cardinality, self.focal_sets)
+        focal = params.sets_asked_for(c, self.max_cardinality, self.focal_sets)
         x, center, scale = self._rows(X)
         n = len(x)
         check_enough(c, n)

@@ -133,6 +133,11 @@ def flag(default: bool, hint: str) -> bool:
     return field(default=default, metadata=rule(lambda name, value, usual: check_flag(name, value, hint)))
 
 
+def is_given(init: object) -> bool:
+    """Whether an estimator is given its starts, rather than the name of a way to draw them."""
+    return not isinstance(init, str)
+
+
 @parameters
 class Clusters:
     """How many clusters are looked for; the one parameter that may go without its name."""

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from softecm.algorithms.family import PrototypeFamily
-from softecm.algorithms.parameters import checked, choice, parameters
+from softecm.algorithms.parameters import checked, choice, is_given, parameters
 from softecm.belief import FocalSets
 from softecm.distances.base import Learner, SemiMetric
 from softecm.distances.estimator_metrics import AffineDistance
@@ -318,7 +318,7 @@ class RECM(PrototypeFamily):
 
     def _settings(self) -> Settings:
         values = checked(self)
-        if values["focal_sets"] == "auto" and values["max_cardinality"] is None and not isinstance(values["init"], str):
+        if values["focal_sets"] == "auto" and values["max_cardinality"] is None and is_given(values["init"]):
             # Given starts are masses on sets, or their clusters have no neighbours yet.
             sets = getattr(values["init"], "focal_sets", None)
             values["focal_sets"], values["max_cardinality"] = sets, 2 if sets is None else None

@@ -20,6 +20,7 @@ from softecm.objective.equations import Shares, mass_cost
 Floats = NDArray[np.float64]
 Indices = NDArray[np.int64]
 FREE, MONOTONE, PUBLISHED = "free", "monotone", "published"
+FORMS = (MONOTONE, FREE, PUBLISHED)
 SWEEPS = 100  # no end in practice: each sweep lowers the cost, most often two are enough
 
 

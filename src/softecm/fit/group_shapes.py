@@ -27,27 +27,11 @@ from scipy.optimize import linear_sum_assignment
 from softecm.belief import CredalPartition, FocalSets
 from softecm.distances.auto import ALIKE, UNITS, MetricChoice
 from softecm.distances.estimator_metrics import SetQuadratic
+from softecm.fit import shape_mixture as mixture
 from softecm.fit.algorithm import Outcome
 from softecm.fit.prepare import InMemory, Objects
 from softecm.fit.settings import PrototypeModel, Settings
-from softecm.fit.shape_mixture import (
-    HEAVY,
-    ITERATIONS,
-    OWN,
-    SPHERES,
-    Floats,
-    NumberSample,
-    Shape,
-    ShapeMixture,
-    covariances_of,
-    entropy,
-    from_labels,
-    iterated,
-    misfit,
-    sample_of,
-    shape_parameters,
-    squares_and_volumes,
-)
+from softecm.fit.shape_mixture import OWN, SPHERES, Floats, NumberSample, Shape, ShapeMixture
 from softecm.fit.stages import PAIRS, outlying, sample_size
 from softecm.objective.equations import evaluate
 from softecm.objective.linked import linked_masses, with_linked
@@ -93,7 +77,7 @@ def find_shape(
     own : whether each group may have a shape of its own
     counts : (n,), how often each object counts
     """
-    starts, sample = list(labels), sample_of(x, counts)
+    starts, sample = list(labels), mixture.sample_of(x, counts)
     groups = _best(sample, starts, n_clusters, own=own)
     chosen = _trusted(sample, groups, starts[0], scaled=scaled)
     return _in_units_of(x, sample, chosen)
@@ -111,10 +95,10 @@ def _in_units_of(x: Floats, sample: NumberSample, groups: ShapeMixture) -> Group
 
 def refined(shape: GroupShape, x: Floats, counts: Floats, pull: float = 0.0) -> GroupShape:
     """The same shape fitted to other objects, from the groups that it has, whose centres may pull at the new ones."""
-    squares, volume = squares_and_volumes(x, shape.centers, shape.covariances)
-    sample, labels = sample_of(x, counts), (squares + volume).argmin(1)
+    squares, volume = mixture.squares_and_volumes(x, shape.centers, shape.covariances)
+    sample, labels = mixture.sample_of(x, counts), (squares + volume).argmin(1)
     sample = replace(sample, known=(shape.centers - x.mean(0)) / x.std(0), pull=pull)
-    groups = iterated(sample, from_labels(sample, shape.shape, shape.tail, labels, len(shape.centers)), ITERATIONS)
+    groups = mixture.from_labels(sample, shape.shape, shape.tail, labels, len(shape.centers), mixture.ITERATIONS)
     return _in_units_of(x, sample, groups) if np.isfinite(groups.bic) else shape
 
 
@@ -122,15 +106,15 @@ def _best(sample: NumberSample, starts: list[NDArray[np.int64]], c: int, *, own:
     """A mixture of every shape after a few iterations; the best of them, and equal spheres, to the end. Best first."""
     first: list[ShapeMixture] = []
     n, p = sample.x.shape
-    for shape in shape_parameters(c, p, n):
+    for shape in mixture.shape_parameters(c, p, n):
         if shape in OWN and not own:
             continue
-        for tail in (None, HEAVY):
-            tried = [iterated(sample, from_labels(sample, shape, tail, labels, c), TRIED) for labels in starts]
+        for tail in (None, mixture.HEAVY):
+            tried = [mixture.from_labels(sample, shape, tail, labels, c, TRIED) for labels in starts]
             first.append(max(tried, key=lambda groups: groups.bic))
     first.sort(key=lambda groups: -groups.bic)
     finalists = first[:FINALISTS] + [groups for groups in first[FINALISTS:] if groups.shape in SPHERES]
-    ended = [iterated(sample, groups, ITERATIONS) for groups in finalists]
+    ended = [mixture.iterated(sample, groups, mixture.ITERATIONS) for groups in finalists]
     return sorted(ended, key=lambda groups: -groups.bic)
 
 
@@ -139,14 +123,14 @@ def _trusted(
 ) -> ShapeMixture:
     """The first that describes its groups; equal spheres always may."""
     spheres = next(candidate for candidate in groups if candidate.shape in SPHERES)
-    overlap = OVERLAP * entropy(sample, spheres) + 0.005
+    overlap = OVERLAP * mixture.entropy(sample, spheres) + 0.005
     continuous = sample.continuous
     for candidate in groups:
         if candidate.shape in SPHERES:
             break
         if not np.isfinite(candidate.bic):
             continue
-        if continuous and misfit(sample, candidate) <= MISFIT and entropy(sample, candidate) <= overlap:
+        if continuous and mixture.misfit(sample, candidate) <= MISFIT and mixture.entropy(sample, candidate) <= overlap:
             break
     own_units = "scaled" if scaled else "raw"
     return next(g for g in groups if g.shape == own_units) if _moved(sample, candidate, labels) <= SAME else candidate
@@ -177,12 +161,12 @@ def equal_spheres_suffice(
 
     Labels cut groups off where they meet, so that those which overlap may look flat: then a few iterations decide.
     """
-    sample, own = sample_of(x, counts), "scaled" if scaled else "raw"
+    sample, own = mixture.sample_of(x, counts), "scaled" if scaled else "raw"
     if _covariances_suffice(sample.x * (1.0 if scaled else sample.stretch), labels, n_clusters, counts):
         return True
     n, p = x.shape
-    shapes = shape_parameters(n_clusters, p, n)
-    tried = [iterated(sample, from_labels(sample, shape, None, labels, n_clusters), TRIED) for shape in shapes]
+    shapes = mixture.shape_parameters(n_clusters, p, n)
+    tried = [mixture.from_labels(sample, shape, None, labels, n_clusters, TRIED) for shape in shapes]
     return max(tried, key=lambda groups: groups.bic).shape == own
 
 
@@ -198,8 +182,10 @@ def _covariances_suffice(x: Floats, labels: NDArray[np.int64], c: int, counts: F
     weight, c = sizes.sum(), len(sizes)
 
     spheres = -np.inf
-    for shape, n_parameters in list(shape_parameters(c, p, int(weight)).items())[1:]:  # the first are spheres, too
-        covariances = covariances_of(shape, x, one, sizes, centers, x.var(0))
+    for shape, n_parameters in list(mixture.shape_parameters(c, p, int(weight)).items())[
+        1:
+    ]:  # the first are spheres, too
+        covariances = mixture.covariances_of(shape, x, one, sizes, centers, x.var(0))
         volume = np.log(covariances).sum(1) if covariances.ndim == 2 else np.linalg.slogdet(covariances)[1]
         criterion = float(-(sizes @ volume) - n_parameters * np.log(weight))
         if shape in SPHERES:

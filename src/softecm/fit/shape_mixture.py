@@ -109,13 +109,14 @@ def shape_parameters(c: int, p: int, n: float = np.inf) -> dict[Shape, int]:
 
 
 def from_labels(
-    sample: NumberSample, shape: Shape, tail: float | None, labels: NDArray[np.int64], c: int
+    sample: NumberSample, shape: Shape, tail: float | None, labels: NDArray[np.int64], c: int, iterations: int
 ) -> ShapeMixture:
-    """Labels as responsibilities, with a little doubt; those below 0 stand for the background."""
+    """EM from labels as responsibilities, with a little doubt; those below 0 stand for the background."""
     n, p = sample.x.shape
     shares = 0.96 * (labels[:, None] == np.arange(c)) + 0.01 / c
     none = np.empty((0, p))
-    return ShapeMixture(shape, tail, shares, none, none, np.full((n, c), float(p)), none, -np.inf, -np.inf)
+    start = ShapeMixture(shape, tail, shares, none, none, np.full((n, c), float(p)), none, -np.inf, -np.inf)
+    return iterated(sample, start, iterations)
 
 
 def iterated(sample: NumberSample, groups: ShapeMixture, iterations: int) -> ShapeMixture:

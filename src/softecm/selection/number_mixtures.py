@@ -102,7 +102,7 @@ class NumberTrees:
         return min(sound or map(_icl, ended)), bool(sound)
 
     def _first(self, shape: Shape, tail: float | None, labels: NDArray[np.int64], c: int) -> ShapeMixture:
-        return iterated(self.sample, from_labels(self.sample, shape, tail, labels, c), FIRST)
+        return from_labels(self.sample, shape, tail, labels, c, FIRST)
 
 
 def _icl(groups: ShapeMixture) -> float:
