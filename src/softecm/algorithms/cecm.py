@@ -10,8 +10,7 @@ import torch
 from numpy.typing import ArrayLike, NDArray
 
 from softecm.algorithms.adaptive import AdaptiveECM
-from softecm.algorithms.ecm_plus import fitted_matrices
-from softecm.algorithms.family import PrototypeFamily
+from softecm.algorithms.ecm_plus import AdaptiveFamily
 from softecm.algorithms.parameters import FilePath, checked, choice, number, parameters
 from softecm.algorithms.soft_ecm import SoftECMAlgorithm
 from softecm.belief.focal import FocalSets
@@ -70,7 +69,7 @@ def cecm_links(
 
 
 @parameters
-class CECM(PrototypeFamily):
+class CECM(AdaptiveFamily):
     r"""Evidential c-means that heeds what is known about pairs of objects.
 
     Must-links say that two objects belong together, cannot-links that they do not. Minimises
@@ -186,8 +185,3 @@ class CECM(PrototypeFamily):
 
     def _algorithm(self, metric: SemiMetric) -> Algorithm[Any]:
         return AdaptiveECM(corrected=False) if self.metric == "adaptive" else SoftECMAlgorithm()
-
-    @property
-    def matrices_(self) -> NDArray[np.float64]:
-        """The clusters' matrices (c, p, p)."""
-        return fitted_matrices(self)

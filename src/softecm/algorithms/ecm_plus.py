@@ -14,8 +14,23 @@ from softecm.distances.base import SemiMetric
 CENTERS = ("corrected", "mean")
 
 
+class AdaptiveFamily(PrototypeFamily):
+    """Estimators whose clusters may measure with matrices of their own."""
+
+    @property
+    def matrices_(self) -> NDArray[np.float64]:
+        """The clusters' matrices (c, p, p)."""
+        check_is_fitted(self)
+        matrices = getattr(self.model_.metric, "matrices", None)
+        c, p = self.focal_sets_.n_clusters, self.n_features_in_
+        if matrices is None:
+            return np.broadcast_to(np.eye(p), (c, p, p)).copy()
+        own: NDArray[np.float64] = matrices[:c].double().numpy().copy()
+        return own
+
+
 @parameters
-class ECMPlus(PrototypeFamily):
+class ECMPlus(AdaptiveFamily):
     r"""Evidential c-means for groups of different shapes: each cluster learns its own metric.
 
     Every cluster has a matrix :math:`S_k` of determinant 1 (Gustafson and Kessel's adaptive metric), so that a long cluster
@@ -87,19 +102,3 @@ class ECMPlus(PrototypeFamily):
 
     def _algorithm(self, metric: SemiMetric) -> AdaptiveECM:
         return AdaptiveECM(self.centers == "corrected", bool(self.adaptive))
-
-    @property
-    def matrices_(self) -> NDArray[np.float64]:
-        """The clusters' matrices (c, p, p)."""
-        return fitted_matrices(self)
-
-
-def fitted_matrices(estimator: PrototypeFamily) -> NDArray[np.float64]:
-    """The matrices (c, p, p) with which the clusters of a fitted estimator measure."""
-    check_is_fitted(estimator)
-    matrices = getattr(estimator.model_.metric, "matrices", None)
-    c, p = estimator.focal_sets_.n_clusters, estimator.n_features_in_
-    if matrices is None:
-        return np.broadcast_to(np.eye(p), (c, p, p)).copy()
-    own: NDArray[np.float64] = matrices[:c].double().numpy().copy()
-    return own

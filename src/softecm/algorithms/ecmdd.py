@@ -19,7 +19,7 @@ from softecm.distances.base import SemiMetric
 from softecm.distances.estimator_metrics import MedoidMixture, mixed_with_clusters
 from softecm.distances.precomputed import Precomputed, all_pairs
 from softecm.files import expected
-from softecm.fit.algorithm import Algorithm, RunBatch
+from softecm.fit.algorithm import Algorithm, Fit, Outcome, RunBatch
 from softecm.fit.group_shapes import Fitted
 from softecm.fit.loop import Solution
 from softecm.fit.prepare import Draw, Objects, seed
@@ -257,9 +257,9 @@ class EvidentialMedoids(Algorithm[Encoded]):
         nearest = last.distances(objects.x)[:, : chosen.n_clusters].argmin(0)
         return self._among(objects, nearest.astype(np.int64))
 
-    def from_clusters(self, objects: Objects[Encoded], chosen: Settings, solution: Solution, run: int) -> Tensor:
+    def from_clusters(self, fit: Fit, outcome: Outcome) -> Tensor:
         """The clusters' medoids, counted among the objects present (1, c)."""
-        return solution.prototypes[run, : chosen.n_clusters][None]
+        return outcome.solution.prototypes[outcome.best, : fit.settings.n_clusters][None]
 
     @staticmethod
     def _among(objects: Objects[Encoded], numbers: Indices) -> Tensor:

@@ -51,16 +51,12 @@ def _as_earlier(choice: MetricChoice, earlier: PrototypeModel) -> MetricChoice:
     return choice if metric is None else replace(choice, metric=metric, reason=group_shapes.EARLIER)
 
 
-def _metric_of(shape: GroupShape) -> Any:
-    """What distances are measured with where groups share a shape; where each has its own, what the fit begins with."""
-    if shape.shape == "scaled":
-        return Mixed(weights=None)
-    return Mahalanobis(shape.covariances[0]) if shape.shape in ("columns", "ellipse") else "sqeuclidean"
-
-
 def _in_shape(choice: MetricChoice, shape: GroupShape) -> MetricChoice:
-    """The choice of a metric that measures in a shape."""
-    return replace(choice, metric=_metric_of(shape), reason=group_shapes.REASONS[shape.shape])
+    """The metric that measures in a shape that groups share; where each has its own, the one the fit begins with."""
+    metric: object = Mixed(weights=None) if shape.shape == "scaled" else "sqeuclidean"
+    if shape.shape in ("columns", "ellipse"):
+        metric = Mahalanobis(shape.covariances[0])
+    return replace(choice, metric=metric, reason=group_shapes.REASONS[shape.shape])
 
 
 class PrototypeFamily(FamilyParameters, PrototypeClusterer):

@@ -18,7 +18,7 @@ from softecm.distances.base import Learner, SemiMetric
 from softecm.distances.estimator_metrics import AffineDistance
 from softecm.distances.precomputed import Precomputed
 from softecm.files import expected
-from softecm.fit.algorithm import Algorithm, RunBatch
+from softecm.fit.algorithm import Algorithm, Fit, Outcome, RunBatch
 from softecm.fit.group_shapes import Fitted
 from softecm.fit.loop import Solution
 from softecm.fit.prepare import Draw, Objects, seed
@@ -199,10 +199,10 @@ class RelationalECM(Algorithm[Tensor]):
         """The masses the last fit's centres give these objects."""
         return torch.from_numpy(last.masses(objects.x))[None]
 
-    def from_clusters(self, objects: Objects[Tensor], chosen: Settings, solution: Solution, run: int) -> Tensor:
-        """The masses (1, n, f + 1) that a run's clusters give with these sets."""
-        centers = solution.prototypes[run, : chosen.n_clusters, :-1][None]
-        return self._masses_at(objects, chosen, centers)
+    def from_clusters(self, fit: Fit, outcome: Outcome) -> Tensor:
+        """The masses (1, n, f + 1) that the best run's clusters give with these sets."""
+        centers = outcome.solution.prototypes[outcome.best, : fit.settings.n_clusters, :-1][None]
+        return self._masses_at(fit.objects, fit.settings, centers)
 
     def _masses_of(self, objects: Objects[Tensor], chosen: Settings, clusters: Tensor) -> Tensor:
         """Masses (runs, n, f + 1) of clusters that sit on objects (runs, c)."""

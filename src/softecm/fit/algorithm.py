@@ -285,9 +285,10 @@ class Algorithm(Preparation[P]):
         """Where the last fit ended (1, f, *shape)."""
         return last.prototypes.to(chosen.dtype)[None]
 
-    def from_clusters(self, objects: Objects[P], chosen: Settings, solution: Solution, run: int) -> Tensor:
-        """The clusters of a run that considered other sets, as a start (1, c, *shape)."""
-        return self.prototypes_of(objects, solution, run)[: chosen.n_clusters][None].to(objects.device)
+    def from_clusters(self, fit: Fit, outcome: Outcome) -> Tensor:
+        """The clusters of the best run, which may have considered other sets, as a start (1, c, *shape)."""
+        prototypes = self.prototypes_of(fit.objects, outcome.solution, outcome.best)
+        return prototypes[: fit.settings.n_clusters][None].to(fit.objects.device)
 
     # ---------------------------------------------------------------- how they are solved and judged
 
@@ -429,10 +430,6 @@ class Fit:
         drawn = self.settings.init.given is None or self.algorithm.starts_at_masses
         one = self.using(init=Init(kind="random"), n_init=1, random_state=0) if drawn else self
         return one.starts()[:1].to(self.objects.device)
-
-    def clusters_of(self, outcome: Outcome) -> Tensor:
-        """The clusters of the best run, as a start (1, c, *shape)."""
-        return self.algorithm.from_clusters(self.objects, self.settings, outcome.solution, outcome.best)
 
     def model_of(self, outcome: Outcome) -> PrototypeModel:
         """The model of a cell's best run: what prediction needs."""

@@ -48,7 +48,7 @@ def check_contents(description: Mapping[str, object], arrays: Arrays, n_clusters
         raise Misfit("its facts should be values by name")
     _check_facts(phase, facts, n_clusters)
     extras = description.get("found")
-    if not isinstance(extras, list) or not all(isinstance(name, str) and f"found.{name}" in arrays for name in extras):
+    if not isinstance(extras, list) or not all(f"found.{name}" in arrays for name in extras):
         raise Misfit("what it found should be the names of arrays")
     content = Content(arrays, {"rounds": iteration + 1})
     for name in (*ARRAYS, "prototypes"):
@@ -77,15 +77,9 @@ def _check_facts(phase: str, facts: Mapping[str, object], n_clusters: int) -> No
     if not is_number(beta) or not 1.0 < beta < 1e300:
         raise Misfit("its beta should be a number above 1")
     if phase == "sets":
-        sets = facts.get("sets")
-        if not isinstance(sets, list) or not all(isinstance(members, list) for members in sets):
-            raise Misfit("its sets should be lists of clusters")
-        try:
-            focal = FocalSets.of(n_clusters, sets)
-        except (TypeError, ValueError) as error:
-            raise Misfit("its sets should be lists of clusters") from error
-        if [list(members) for members in focal.sets] != sets:
-            raise Misfit("its sets should be in order, each once")
+        sets = facts["sets"]
+        if not isinstance(sets, list) or list(map(list, FocalSets.of(n_clusters, sets).sets)) != sets:
+            raise Misfit("its sets should be lists of clusters in order, each once")
     if phase == "clusters" or (phase == "sets" and "runs" in facts):
         _check_runs(facts.get("runs"))
 

@@ -129,7 +129,7 @@ def _after(fit: Fit, stage: Stage) -> Planned:
     """What follows a stage: sets are added to its clusters, or all sets are fitted from there."""
     keeps = fit.settings.keeps_clusters and fit.algorithm.adds_sets
     settings = fit.settings if keeps else resolved(fit.objects, fit.settings)
-    return Planned(settings, fit.clusters_of(stage.single), stage, keeps)
+    return Planned(settings, fit.algorithm.from_clusters(fit, stage.single), stage, keeps)
 
 
 def _resumed(fit: Fit, checkpoints: Checkpoints) -> Planned:
@@ -152,7 +152,9 @@ def _continued(fit: Fit, last: PrototypeModel) -> Planned:
     if settings.keeps_clusters and fit.algorithm.adds_sets and same:
         stage = known_stage(fit, last)
         settings = replace(settings, delta=stage.delta, focal=focal)
-        return Planned(settings, replace(fit, settings=settings).clusters_of(stage.single), stage, True)
+        return Planned(
+            settings, fit.algorithm.from_clusters(replace(fit, settings=settings), stage.single), stage, True
+        )
     delta = last.delta if settings.finds_delta else settings.delta
     settings = resolved(objects, replace(settings, focal=focal, delta=delta))
     if last.focal != focal:

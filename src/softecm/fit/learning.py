@@ -229,5 +229,5 @@ def _clusters_first(fit: Fit, last: PrototypeModel, past: Past) -> Outcome:
         held = past.held.numpy() + objects.second_nearest(here)
         focal = neighbours(fit, single, held)
     fit = fit.using(delta=delta, focal=focal)
-    plan = Planned(fit.settings, fit.clusters_of(single), Stage(single, None, delta, focal), True)
+    plan = Planned(fit.settings, fit.algorithm.from_clusters(fit, single), Stage(single, None, delta, focal), True)
     return with_sets(fit, [plan])[0]

@@ -57,16 +57,8 @@ class Solution:
 
     def part(self, runs: slice) -> Solution:
         """Some of the runs."""
-        return Solution(
-            self.prototypes[runs],
-            self.objective[runs],
-            self.constraint[runs],
-            self.history[runs],
-            self.n_iter[runs],
-            self.converged[runs],
-            None if self.residual is None else self.residual[runs],
-            {name: part[runs] for name, part in self.found.items()} if self.found else {},
-        )
+        cut: dict[str, Any] = {k: v[runs] for k, v in vars(self).items() if k != "found" and v is not None}
+        return Solution(**cut, found={name: part[runs] for name, part in self.found.items()})
 
     @staticmethod
     def joined(parts: Sequence[Solution]) -> Solution:
@@ -359,9 +351,13 @@ def iterate(
     try:
         while rounds.iteration < max_iter and len(rounds.active) and not stop:
             raise_if_interrupted()
-            state = problem.step(rounds.state)
-            moved = without_rises(state, rounds.state) if problem.rises == "refused" else (state, state.change)
-            new = rounds.after(*moved, problem, gain)
+            before, state = rounds.state, problem.step(rounds.state)
+            change = state.change
+            if problem.rises == "refused":  # runs whose objective rose beyond rounding stay where they were
+                rose = ~(state.objective <= before.objective + RISE * before.objective.abs())
+                if bool(rose.any()):
+                    state, change = state.merged(before, rose), torch.where(rose, 0.0, change)
+            new = rounds.after(state, change, problem, gain)
             done = new.still >= problem.patience
             if groups is not None and problem.races:
                 done = done | torch.from_numpy((halved if gain > 0.0 else outrun)(new, groups))
@@ -371,10 +367,12 @@ def iterate(
                 problem = problem.select((~done).nonzero()[:, 0].to(start.device))
             if checkpointer is not None:
                 checkpointer.keep(rounds)
-            if callback is not None and callback(_progress(new, max_iter, problem.patience)):
-                if checkpointer is not None:
-                    checkpointer.save(rounds)
-                break
+            if callback is not None:
+                moving, largest = int((new.still < problem.patience).sum()), float(new.change.max())
+                if callback(Progress(new.iteration, max_iter, new.trace[-1].copy(), moving, largest)):
+                    if checkpointer is not None:
+                        checkpointer.save(rounds)
+                    break
     except BaseException:
         if checkpointer is not None:
             checkpointer.save(rounds)
@@ -426,14 +424,6 @@ def stopped(callback: Callback | None) -> bool:
     return isinstance(callback, StopSignal) and callback.stopped
 
 
-def without_rises(moved: S, before: S) -> tuple[S, Tensor]:
-    """A state and its masses' change; runs whose objective rose beyond rounding stay where they were."""
-    rose = ~(moved.objective <= before.objective + RISE * before.objective.abs())
-    if not bool(rose.any()):
-        return moved, moved.change
-    return moved.merged(before, rose), torch.where(rose, 0.0, moved.change)
-
-
 def outrun(rounds: Rounds, groups: NDArray[np.int64]) -> NDArray[np.bool_]:
     """Which active runs would not reach the best of their group in ``HORIZON`` more rounds at their present pace."""
     index = rounds.active.numpy()
@@ -456,8 +446,3 @@ def halved(rounds: Rounds, groups: NDArray[np.int64]) -> NDArray[np.bool_]:
             order = own[np.argsort(rounds.trace[-1][index[own]], kind="stable")]
             worse[order[-(-len(own) // 2) :]] = True
     return worse
-
-
-def _progress(rounds: Rounds, max_iter: int, patience: int) -> Progress:
-    moving = int((rounds.still < patience).sum())
-    return Progress(rounds.iteration, max_iter, rounds.trace[-1].copy(), moving, float(rounds.change.max()))

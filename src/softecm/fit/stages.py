@@ -232,7 +232,7 @@ def _compare_starts(fit: Fit, initial_delta: float) -> ComparedStarts:
         else:
             start = fit.algorithm.given(fit.objects, fit.settings)
         if best is not None:
-            start = torch.cat([fit.clusters_of(best).to(start), start])
+            start = torch.cat([fit.algorithm.from_clusters(fit, best).to(start), start])
         (best,) = fit.solve((fit.settings, start), checkpointed=first is None)
         first = first or best
         if not settings.finds_delta or number + 1 == PASSES:
@@ -259,7 +259,7 @@ def _refine_on_all(fit: Fit, compared: ComparedStarts, initial_delta: float) -> 
     places = []
     for run in range(len(finalists.solution.objective)):
         solution = in_order(finalists.solution, run) if drawn else finalists.solution
-        places.append(whole.clusters_of(replace(finalists, solution=solution, best=run)))
+        places.append(whole.algorithm.from_clusters(whole, replace(finalists, solution=solution, best=run)))
     place = torch.cat(places)
     if version.coarser and settings.gain > 0.0:
         place = _most_of_the_way(whole, place, objects)
@@ -285,7 +285,7 @@ def _most_of_the_way(fit: Fit, place: Tensor, objects: Objects[object]) -> Tenso
         return place
     rounding = replace(fit, objects=light.objects)
     (best,) = rounding.solve((fit.settings, place.float()))
-    return light.back(rounding.clusters_of(best))
+    return light.back(rounding.algorithm.from_clusters(rounding, best))
 
 
 def first_delta(objects: Objects[object]) -> float:
@@ -419,7 +419,7 @@ def moved_clusters(compared: ComparedStarts) -> ComparedStarts:
         (tried,) = fit.solve((replace(fit.settings, max_iter=TRIAL), trials))
         if not float(tried.solution.objective[tried.best]) < now - WORTH * abs(now):  # with views it may be negative
             break
-        (followed,) = fit.solve((fit.settings, fit.clusters_of(tried)))
+        (followed,) = fit.solve((fit.settings, fit.algorithm.from_clusters(fit, tried)))
         if not float(followed.solution.objective[0]) < now - BETTER * abs(now) or followed.separation[0] < MERGED:
             break
         best = followed
@@ -429,7 +429,7 @@ def moved_clusters(compared: ComparedStarts) -> ComparedStarts:
 def _moves(fit: Fit, best: Outcome) -> Tensor | None:
     """Clusters (moves, c, *shape), one of them elsewhere; None where there is no place for it."""
     objects, delta = fit.objects, fit.settings.delta
-    clusters = fit.clusters_of(best)[0]
+    clusters = fit.algorithm.from_clusters(fit, best)[0]
     distances = fit.model_of(best).distances(objects.x.cpu()).astype(np.float64)
     cap = np.inf if delta is None else delta * delta
     wanted = _most_wanted(objects, distances.min(1), cap)

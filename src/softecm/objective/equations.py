@@ -19,7 +19,7 @@ from torch import Tensor
 
 from softecm._wording import literal, option
 from softecm.belief.focal import FocalSets
-from softecm.distances.base import RoundCost, RunCost, SemiMetric, Sums, blocks, check_distances
+from softecm.distances.base import SemiMetric, Sums, blocks, check_distances
 from softecm.files.values import Savable
 from softecm.kernels.shares import SharedMasses, share_masses
 from softecm.optim import Evaluation
@@ -234,15 +234,10 @@ def evaluate(
         return x.total(of_block, Evaluation.plus)
     fused = None
     if cost.rule.is_power:
-        before = None if previous is None else previous.prototypes
-        prices: RoundCost = {
-            "factors": cost.factors,
-            "beta": cost.beta,
-            "delta2": cost.delta2,
-            "weights": cost.weights,
-            "tol": tol,
-        }
-        fused = metric.compiled.round(x, prototypes, before, **prices)
+        before, factors, beta = None if previous is None else previous.prototypes, cost.factors, cost.beta
+        fused = metric.compiled.round(
+            x, prototypes, before, factors=factors, beta=beta, delta2=cost.delta2, weights=cost.weights, tol=tol
+        )
     if fused is not None:
         gradient = prototypes[:, :0]
         if slopes and sums:
@@ -422,8 +417,8 @@ def masses_of(metric: SemiMetric, x: Encoded, prototypes: Tensor, cost: MassCost
     """The masses (n, f + 1) of one run's prototypes (f, *shape), block by block."""
     one = cost.select(0)
     if cost.rule.is_power:
-        prices: RunCost = {"factors": one.factors, "beta": float(one.beta), "delta2": float(one.delta2)}
-        fused = metric.compiled.masses(x, prototypes, **prices)
+        beta, delta2 = float(one.beta), float(one.delta2)
+        fused = metric.compiled.masses(x, prototypes, factors=one.factors, beta=beta, delta2=delta2)
         if fused is not None:
             return fused
     out = prototypes.new_empty((len(x), prototypes.shape[0] + 1), device="cpu")
