@@ -157,9 +157,7 @@ def real_place(path: str | os.PathLike[str]) -> Path:
 def refuse_loose_link(path: Path) -> None:
     """A link must lead somewhere."""
     if path.is_symlink() and not path.exists():
-        raise WriteError(
-            f"{path} is a link that leads nowhere, to {os.readlink(path)}: mend it, or give another place."
-        )
+        raise WriteError(f"{path} is a broken link to {os.readlink(path)}: fix it, or give another path.")
 
 
 DAY = 24 * 3600.0

@@ -67,7 +67,7 @@ def check_count(name: str, value: object, *, least: int = 1, most: int = MOST, h
         raise ValueError(f"{option(name)} must be a whole number of at least {least}; got {literal(value)}. {hint}")
     number = int(value)
     if number > most:
-        got = f"{number}" if number < MOST**2 else "a larger one than can be counted to"
+        got = f"{number}" if number < MOST**2 else "a number that is too large"
         raise ValueError(f"{option(name)} must be a whole number of at most {most}; got {got}. {hint}")
     return number
 

@@ -64,7 +64,7 @@ def check_constraints(must_link: ArrayLike | None, cannot_link: ArrayLike | None
     if same.any():
         i = int(cannot[same][0, 0])
         raise ValueError(
-            f"cannot_link must join two different objects; got ({i}, {i}): no object is apart from itself. Remove it."
+            f"cannot_link must join two different objects; got ({i}, {i}): an object can't be apart from itself. Remove it."
         )
     group = groups_of(must, n_objects)
     broken = cannot[group[cannot[:, 0]] == group[cannot[:, 1]]]
@@ -320,15 +320,18 @@ def sample_constraints(
     return Constraints(pairs[agree], pairs[~agree])
 
 
+UNKNOWN = ("", "-1", "-1.0", "nan")  # among words; numpy writes NaN as "nan"
+
+
 def partial_labels(y: object, n_clusters: int) -> Pairs | None:
     """The numbers of the labels (n,), in their order, -1 where one is not known; None where ``y`` is ignored.
 
-    Not known are -1, "-1" and missing values. ``y`` without any of them is ignored: scikit-learn hands complete labels to
-    clusterers, which have to ignore them.
+    Not known are -1, "-1", blanks and missing values. ``y`` without any of them is ignored: scikit-learn hands complete
+    labels to clusterers, which have to ignore them.
 
     Examples
     --------
-    >>> partial_labels(["b", None, "a", "b"], 2).tolist()
+    >>> partial_labels(["b", "", "a", "b"], 2).tolist()
     [1, -1, 0, 1]
     >>> partial_labels(["b", "a"], 2) is None
     True
@@ -363,8 +366,8 @@ def _unknown(y: object) -> tuple[NDArray[np.generic], NDArray[np.bool_]]:
 
     values = np.array(y, dtype=object) if isinstance(y, list | tuple) else np.asarray(y)
     values = values[:, 0] if values.ndim == 2 and values.shape[1] == 1 else values
-    marked = values == -1 if values.dtype.kind in "biuf" else np.isin(values.astype(str), ["-1", "-1.0", "nan"])
-    return values, np.asarray(pd.isna(values)) | marked  # numpy writes NaN among words as "nan"
+    marked = values == -1 if values.dtype.kind in "biuf" else np.isin(np.char.strip(values.astype(str)), UNKNOWN)
+    return values, np.asarray(pd.isna(values)) | marked
 
 
 def warn_of_labels(y: object, name: str) -> None:

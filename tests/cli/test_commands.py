@@ -138,7 +138,7 @@ def test_a_code_for_missing_cells_is_asked_about_before_the_result_with_the_grou
     code, out, err = run("cluster", path, "-c", "3", "-o", "found", "--metric", "sqeuclidean")
     assert code == 0, err
     text = " ".join(out.split())
-    assert "Warning: -99 stands in 15 cells of column 'a'" in text
+    assert "Warning: -99 appears in 15 cells of column 'a'" in text
     tied = text.index("Warning: ω1: 10 of its 10 objects are among the 15 rows with -99.")
     assert text.index("Warning: -99 ") < tied < text.index("Of 90 objects")
 
@@ -155,6 +155,19 @@ def test_a_wrong_number_of_groups_is_doubted_and_the_right_one_is_not(run: Run, 
     assert re.search(r"ω\d falls into two parts: perhaps 3 groups\.", said[2])
     assert said[3] == ""
     assert "do not stand apart: perhaps 3 groups." in said[4]
+
+
+def test_a_search_warns_of_a_group_between_two_others_and_not_of_another_number(run: Run, tmp_path: Path) -> None:
+    rng = np.random.default_rng(0)
+    places = np.repeat([[0, 0], [16, 0], [8, 20], [8, 0]], [60, 60, 60, 12], axis=0)
+    rows = places + 0.8 * rng.normal(size=places.shape)
+    path = tmp_path / "midway.csv"
+    path.write_text("a,b\n" + "\n".join(f"{x:.3f},{y:.3f}" for x, y in rows), encoding="utf-8")
+    code, out, err = run("cluster", path, "-c", "2-5", "-o", "found", "--metric", "sqeuclidean")
+    assert code == 0, err
+    (told,) = json.loads(Path("found/summary.json").read_text())["warnings"]
+    assert re.fullmatch(r"ω\d is small \(12 of 192 objects\) and lies midway between .* Try 3 groups\.", told)
+    assert told in " ".join(out.split())
 
 
 def test_without_groups_one_group_is_written_and_said_first(run: Run, tmp_path: Path) -> None:

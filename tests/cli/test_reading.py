@@ -242,8 +242,8 @@ def test_a_code_for_missing_cells_is_asked_about(run: Run, tmp_path: Path) -> No
     pd.DataFrame(table, columns=["a", "b", "c"]).to_csv(tmp_path / "t.csv", index_label="id")
     _, out, _ = run("cluster", tmp_path / "t.csv", "--dry-run")
     told = " ".join(out.split())
-    assert "-9999 stands in 21 cells of 3 columns, far from all other numbers: is it a code for missing cells?" in told
-    assert "--missing -9999 takes it as such." in told
+    assert "-9999 appears in 21 cells of 3 columns, far from all other numbers: does it mean missing?" in told
+    assert "If so, use --missing -9999." in told
     table[::9, 1:] = 0
     pd.DataFrame(table, columns=["a", "b", "c"]).to_csv(tmp_path / "t.csv", index_label="id")
-    assert "code for missing" not in run("cluster", tmp_path / "t.csv", "--dry-run", "--missing", "-9999")[1]
+    assert "does it mean missing" not in run("cluster", tmp_path / "t.csv", "--dry-run", "--missing", "-9999")[1]

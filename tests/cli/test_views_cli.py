@@ -67,7 +67,7 @@ def test_new_objects_of_several_files(files, run):
     assert "no file was given for notes" in json.dumps(json.loads(out)["warnings"])
     assert (pd.read_csv("without.csv")["label"] == fitted["label"]).all()
     code, _, err = run(*asked, "--embedding", "words.npy", "--embedding", "notes.npy", "-o", "more.csv")
-    assert (code, "is no view of the model" in err) == (2, True)
+    assert (code, "is not a view of the model" in err) == (2, True)
     assert run("report", "out")[0] == 0
     assert run("explain", "out")[0] == 0
     code, _, err = run("cluster", "patients.csv", "-c", "2", "-o", "alone")
@@ -147,10 +147,10 @@ def test_sequences_of_states(tmp_path, run, shape):
             "p4 comes more than once",
         ),
         (lambda: np.save("notes.npy", np.random.default_rng(1).normal(size=(5, 2))), "has 5 rows and patients.csv 24"),
-        (lambda: np.save("notes.npy", np.zeros((N, 2, 2))), "one row of numbers an object"),
+        (lambda: np.save("notes.npy", np.zeros((N, 2, 2))), "one row of numbers per object"),
         (
             lambda: pd.DataFrame({"patient": IDS, "hour": np.arange(N) ** 2}).to_csv("vitals.csv", index=False),
-            "one of time",
+            "a time column",
         ),
     ],
     ids=["strange id", "id twice", "rows", "series", "columns"],

@@ -9,6 +9,7 @@ import pytest
 
 from problems import DEEP
 from snippets import PAGES, ROOT
+from softecm.distances import SEMI_METRICS
 
 sys.path.insert(0, str(ROOT / "docs"))
 import list_commands
@@ -25,6 +26,16 @@ DIRECTIVES = {"api.md": {"eval-rst", "include"}, "paper.md": {"include"}}
 
 def name(page) -> str:
     return page.relative_to(ROOT).as_posix()
+
+
+def test_the_page_says_which_metrics_square_their_distances():
+    rows = (ROOT / "docs" / "how_to_choose.md").read_text(encoding="utf-8").splitlines()
+    said = {
+        start: next(row for row in rows if row.startswith(f"| {start}")) for start in ("squares:", "plain distances:")
+    }
+    for name, metric in SEMI_METRICS.items():
+        kind = "squares:" if metric().degree == 2 else "plain distances:"
+        assert f"`{name}`" in said[kind], name
 
 
 def prose(page) -> str:

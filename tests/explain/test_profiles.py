@@ -91,7 +91,7 @@ def test_gaps_constants_and_small_groups_say_nothing_false(rng):
     assert "too few to say" in str(told)
     assert "nothing stands out" in str(profile(CredalPartition.from_hard(np.repeat([0, 1], 20)), X[["same"]]))
     nowhere = profile(CredalPartition.from_hard(np.r_[np.zeros(36, dtype=int), [-1] * 4]), X[["same"]])
-    assert "∅ (4 objects): far out, each in its own way" in str(nowhere)
+    assert "∅ (4 objects): outliers in different ways" in str(nowhere)
 
 
 def test_series_are_told_by_stretches_of_time(rng):

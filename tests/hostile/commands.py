@@ -56,7 +56,7 @@ def check_end(ended: Ended) -> None:
     """An answer or one sentence, and nothing that a terminal would obey."""
     assert ended.code in (0, 2), ended.err
     assert "Traceback" not in ended.err + ended.out
-    assert "defect" not in ended.err, ended.err
+    assert "bug in softecm" not in ended.err, ended.err
     assert not hidden(ended.out + ended.err), ended
     if ended.code == 2:
         assert ended.err.startswith("softecm: "), ended.err

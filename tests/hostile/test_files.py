@@ -283,5 +283,5 @@ def test_a_defect_of_ours_is_called_one(tmp_path: Path, monkeypatch: pytest.Monk
     ended = cluster(tmp_path / "file.csv")
     assert ended.code == 1
     assert "Traceback" not in ended.err
-    assert "defect of softecm. Please report it" in ended.err
+    assert "bug in softecm. Please report it" in ended.err
     assert not hidden(ended.err)

@@ -91,7 +91,9 @@ def test_a_slip_costs_a_cell_and_not_a_column(tmp_path: Path) -> None:
     found = loaded(tmp_path, ["a,b", *rows])
     assert (found.columns[0].kind, found.columns[0].gaps) == ("number", 2)
     assert np.flatnonzero(np.isnan(found.data["a"])).tolist() == [3, 16]
-    assert found.notes == ("column a: 2 cells are no numbers and count as missing: see note (row 4), broken (row 17).",)
+    assert found.notes == (
+        "column a: 2 cells are not numbers and count as missing: see note (row 4), broken (row 17).",
+    )
 
 
 def test_many_words_make_categories(tmp_path: Path) -> None:
@@ -130,7 +132,7 @@ def test_a_word_for_no_answer_is_no_category(tmp_path: Path, mark: str) -> None:
     found = loaded(tmp_path, lines)
     assert found.data["town"].isna().sum() == 6
     assert next(c.gaps for c in found.columns if c.name == "town") == 6
-    assert f"column town: {mark} (6 cells) is taken as missing; --categorical town keeps it." in found.notes
+    assert f"column town: {mark} (6 cells) is treated as missing; --categorical town keeps it." in found.notes
     kept = loaded(tmp_path, lines, categorical=("town",))
     assert (kept.data["town"].nunique(), kept.notes) == (4, ())
     written = next(c.written for c in found.columns if c.name == "town")
@@ -150,7 +152,7 @@ def test_limits_of_detection_are_their_number(tmp_path: Path) -> None:
     rows = [f"{'<0.5' if i % 4 == 0 else i / 8},{i % 5}" for i in range(40)]
     found = loaded(tmp_path, ["crp,b", *rows])
     assert found.data["crp"].tolist()[:5] == [0.5, 0.125, 0.25, 0.375, 0.5]
-    assert "10 cells are limits and are taken as the number" in found.notes[0]
+    assert "10 cells are limits and are read as the number" in found.notes[0]
     assert "<0.5 (row 1)" in found.notes[0]
 
 
@@ -198,7 +200,7 @@ def test_another_column_may_tell_the_order_of_day_and_month(tmp_path: Path) -> N
 
 def test_dates_with_dots_do_not_tell_the_order_of_dates_with_slashes(tmp_path: Path) -> None:
     rows = ["a,b,n", *(f"{1 + i % 28}.{1 + i % 12}.2024,{1 + i % 12}/{1 + 5 * i % 12}/2024,{i % 5}" for i in range(40))]
-    with pytest.raises(ReadError, match="say which with --dates"):
+    with pytest.raises(ReadError, match="choose with --dates"):
         loaded(tmp_path, rows)
 
 
@@ -245,7 +247,7 @@ def test_titles_above_and_units_below_the_names_are_skipped(tmp_path: Path) -> N
     rows = [f"{10 + i / 7:.2f},{70 + i % 9},{'red' if i % 2 else 'blue'}" for i in range(30)]
     found = loaded(tmp_path, ["Export of machine 7", "", "size,weight,colour", "cm,kg,name", *rows])
     assert (len(found), kinds(found)) == (30, {"size": "number", "weight": "number", "colour": "category"})
-    assert found.how["lines skipped"] == "1, 2, 4"
+    assert found.how["skipped"] == "lines 1, 2, 4"
 
 
 def test_lines_with_few_cells_above_names_are_skipped_and_objects_with_gaps_are_not(tmp_path: Path) -> None:
@@ -263,10 +265,10 @@ def test_a_total_in_the_last_row_is_no_object(tmp_path: Path) -> None:
     rows = [f"store {i},{i * 10}" for i in range(1, 21)]
     found = loaded(tmp_path, ["name,sales", *rows, "Total,2100"])
     assert (len(found), found.data["sales"].dtype.kind) == (20, "i")
-    assert found.notes == ("the last row (row 21) is called Total and adds up the others: it is left out.",)
+    assert found.notes == ("the last row (row 21) is called Total and is the sum of the others: it is skipped.",)
     kept = loaded(tmp_path, ["name,sales", *rows, "Total,77"])
     assert len(kept) == 21
-    assert "if it is no object, give --drop-rows 21" in kept.notes[0]
+    assert "if it is not an object, remove it with --drop-rows 21" in kept.notes[0]
 
 
 def test_two_columns_of_one_name_get_names_of_their_own(tmp_path: Path) -> None:
@@ -283,7 +285,7 @@ def test_capitals_make_no_categories(tmp_path: Path) -> None:
         "Yes",
         "NO",
     }
-    assert "capitals alone" in found.notes[0]
+    assert "only in case" in found.notes[0]
     assert loaded(tmp_path, ["smokes,x", *rows], categorical=("smokes",)).data["smokes"].nunique() == 5
 
 
@@ -306,7 +308,7 @@ def test_a_total_above_a_footnote_is_no_object(tmp_path: Path) -> None:
     found = loaded(tmp_path, ["name,sales,staff", *rows, "Total,2100,57", "* without returns,,"])
     assert len(found) == 20
     assert found.notes == (
-        "the last row above 1 footnote (row 21) is called Total and adds up the others: they are left out.",
+        "the last row above 1 footnote (row 21) is called Total and is the sum of the others: they are skipped.",
     )
 
 
@@ -377,7 +379,7 @@ def test_rows_without_a_value_are_left_out_and_the_others_keep_their_numbers(tmp
 def test_a_line_of_text_below_the_table_is_no_object(tmp_path: Path) -> None:
     rows = [f"{i / 7:.2f},{i % 5},{i % 3}" for i in range(20)]
     found = loaded(tmp_path, ["a,b,c", *rows, "", "Source: somebody"])
-    assert (len(found), found.notes) == (20, ("the last line has one cell and is left out.",))
+    assert (len(found), found.notes) == (20, ("the last line has one cell and is skipped.",))
     with pytest.raises(ReadError, match=r"line 12 of .* has 1 cell where the others have 3"):
         loaded(tmp_path, ["a,b,c", *rows[:10], "broken", *rows[10:]])
 
@@ -400,7 +402,7 @@ def test_words_among_the_numbers_and_dates_of_a_workbook_are_read(tmp_path: Path
     assert (kinds(found)["Kunden-Nr."], found.gaps, len(found)) == ("id", 0, 60)
     assert found.data["seit"].tolist() == days.tolist()
     assert found.data["Umsatz (T€)"].tolist() == found.data["Preis"].tolist() == sales
-    assert found.notes == ("the last row (row 61) is called Gesamtsumme and adds up the others: it is left out.",)
+    assert found.notes == ("the last row (row 61) is called Gesamtsumme and is the sum of the others: it is skipped.",)
 
 
 @pytest.mark.parametrize(
@@ -419,7 +421,7 @@ def test_what_may_be_an_id_is_pointed_out(tmp_path: Path) -> None:
     frame = pd.DataFrame({"size": [1.5, 3.25] * 30, "pos": 1 + np.random.default_rng(0).permutation(60)})
     found = loaded(tmp_path, frame.to_csv(index=False).split())
     assert kinds(found)["pos"] == "number"
-    assert "if they name the rows, give --id-column pos, else --numeric pos." in found.notes[0]
+    assert "--id-column pos makes it the id, --numeric pos confirms it." in found.notes[0]
     assert loaded(tmp_path, frame.to_csv(index=False).split(), numeric=("pos",)).notes == ()
     assert loaded(tmp_path, frame.to_csv(index=False).split(), id_column="pos").notes == ()
 
@@ -433,7 +435,7 @@ def test_a_word_in_a_column_of_ids_makes_no_number_of_it(tmp_path: Path) -> None
 @pytest.mark.parametrize("name", ["Summe", "Mittelwert", "Durchschnitt:", "average", "Mean"])
 def test_a_last_row_that_is_no_object_can_be_left_out(tmp_path: Path, name: str) -> None:
     lines = ["nr,town,size", *(f"{400 + 3 * i},{('Ulm', 'Bonn')[i % 2]},{i * 7 % 60}" for i in range(60)), f"{name},,2"]
-    told = f"the last row (row 61) is called {name}: if it is no object, give --drop-rows 61."
+    told = f"the last row (row 61) is called {name}: if it is not an object, remove it with --drop-rows 61."
     assert loaded(tmp_path, lines).notes[0] == told
     found = loaded(tmp_path, lines, drop_rows=("61", "2-3"))
     assert (len(found), kinds(found)["nr"], found.data["size"].dtype.kind) == (58, "id", "i")

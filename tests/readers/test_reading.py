@@ -70,7 +70,7 @@ def test_what_was_not_taken_as_it_stands_is_said() -> None:
     frame = written().reset_index(drop=True)
     frame.loc[7, "share"] = "often"
     with pytest.warns(
-        ReadingWarning, match=r"column share: 1 cell is no number and counts as missing: often \(row 8\)"
+        ReadingWarning, match=r"column share: 1 cell is not a number and counts as missing: often \(row 8\)"
     ):
         table = read_table(frame, drop="when")
     assert table.data.columns.tolist() == ["price", "share"]
@@ -89,7 +89,7 @@ def test_long_tables_become_series() -> None:
 
 
 def test_errors_speak_python() -> None:
-    with pytest.raises(ReadError, match=r"say which with thousands=',' or decimal=','$"):
+    with pytest.raises(ReadError, match=r"choose with thousands=',' or decimal=','$"):
         read_table(pd.DataFrame({"a": ["1,273", "2,345", "1,999", "3,210"]}))
     assert read_table(pd.DataFrame({"a": ["1,273", "2,345", "1,999"]}), decimal=",").data["a"][0] == 1.273
     with pytest.raises(ReadError, match="the data frame has no columns"):
@@ -144,7 +144,7 @@ def test_what_marked_a_gap_in_the_first_table_does_in_the_next() -> None:
 def test_columns_that_are_missing_or_new_are_told() -> None:
     rows = pd.DataFrame({"kind": ["pump", "fan", "mill"] * 10, "size": [1.5, 2.5, 4.0, 5.5, 7.0] * 6, "same": "x"})
     first = read_table(rows)
-    with pytest.raises(ReadError, match=r"size not found.* an empty column of the name will do"):
+    with pytest.raises(ReadError, match=r"size not found.* add an empty column of that name"):
         read_table(rows[["kind"]], like=first)
     empty = read_table(rows.assign(size=None), like=first)
     assert empty.data["size"].isna().all()

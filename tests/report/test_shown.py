@@ -12,6 +12,7 @@ import pandas as pd
 import pytest
 
 from softecm import ECM, CredalPartition, FocalSets, SoftECM, report
+from softecm.distances import Mixed
 from softecm.readers import Column, Written
 from softecm.report import Attribute, ReportData
 from softecm.report.page import _column
@@ -61,9 +62,16 @@ def test_numbers_have_their_unit(page: ReportData) -> None:
     assert all(re.fullmatch(r"\d+\.\d €", part.value) for part in parts)
 
 
-def test_columns_that_distinguish_come_first(page: ReportData) -> None:
-    assert headings(page.html)[-1] == "noise"
-    assert set(headings(page.html)) == set(TABLE)
+def test_columns_that_distinguish_come_first() -> None:
+    alike = SoftECM(2, metric=Mixed(weights=None), n_init=1, random_state=0).fit(TABLE)
+    shown = headings(report.build(alike, TABLE).html)
+    assert shown[-1] == "noise"
+    assert set(shown) == set(TABLE)
+
+
+def test_prototypes_lack_columns_that_were_set_aside(page: ReportData) -> None:
+    assert set(headings(page.html)) == set(TABLE) - {"noise"}
+    assert "those that say nothing about the groups are left out" in page.html
 
 
 def test_what_each_group_is_is_said(page: ReportData) -> None:

@@ -23,7 +23,7 @@ def test_many_objects_are_counted() -> None:
     groups, between, out = three_sentences(p, [str(i) for i in range(len(p))], noun="series")
     assert groups.startswith("Of 5\u202f044 series, 5\u202f010 (99.3%) clearly belong")
     assert between == "29 lie between groups, most often between ω1 and ω2 (20)."
-    assert out == "5 belong to no group; farthest out: 0, 1 and 2."
+    assert out == "5 belong to no group; farthest out: series 0, 1 and 2."
 
 
 def test_nobody_between_and_nobody_out_is_said() -> None:
@@ -50,7 +50,8 @@ def test_merged_groups_come_first() -> None:
 
 
 def test_one_cluster_and_many_clusters_read_well() -> None:
-    assert "the only group" in three_sentences(CredalPartition.from_hard([0, 0]), ["a", "b"])[0]
+    one = three_sentences(CredalPartition.from_hard([0, 0]), ["a", "b"])[0]
+    assert one == "There is one group, ω1. All 2 objects clearly belong to it."
     assert " and 5 to the other 5." in three_sentences(CredalPartition.from_hard(range(10)), list("abcdefghij"))[0]
 
 
@@ -59,7 +60,7 @@ def test_clearly_is_not_said_of_the_undecided() -> None:
     first = three_sentences(CredalPartition(masses, FocalSets.full(2)), list("abcd"))[0]
     assert first == (
         "Of 4 objects, 1 (25%) clearly belongs to one of 2 groups: 1 to ω1 and 0 to ω2. "
-        "1 belongs to one group rather than another and 2 are undecided."
+        "1 rather belongs to one and 2 are undecided."
     )
     strict = three_sentences(CredalPartition(masses, FocalSets.full(2)), list("abcd"), clear=0.95)[0]
     assert strict.startswith("Of 4 objects, 0 (0%) clearly belong to one of 2 groups")

@@ -23,7 +23,7 @@ def test_a_code_in_several_columns_is_asked_about(code: float, metric: str) -> N
     frame = coded(code)
     n = int((frame == code).sum().sum())
     (told,) = far_values(metric, frame, str)
-    assert told.startswith(f"{code:.0f} stands in {n} cells of 3 columns, far from all other numbers")
+    assert told.startswith(f"{code:.0f} appears in {n} cells of 3 columns, far from all other numbers")
     assert far_values(metric, frame.to_numpy(), str) == (told,)
     with pytest.warns(ReadingWarning, match=rf"missing='{code:.0f}'"):
         choose_for("auto", frame, None)
@@ -34,7 +34,7 @@ def test_codes_and_other_far_values_are_told_apart() -> None:
     frame = coded(units=1000.0)
     frame.loc[5, "c"] = 7e6
     codes, other = far_values("mixed", frame, "row {}".format)
-    assert codes.startswith("-9999 stands in")
+    assert codes.startswith("-9999 appears in")
     assert other.startswith("row 5 has 7e+06 in column 'c', ")
 
 

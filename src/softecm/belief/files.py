@@ -47,7 +47,7 @@ def read(path: str | os.PathLike[str]) -> tuple[NDArray[np.float64], FocalSets]:
             about = (file.metadata() or {}).get("softecm")
             masses = file.get_tensor("masses") if "masses" in file.keys() else None  # noqa: SIM118
     except (SafetensorError, OSError, TypeError, ValueError, KeyError, AttributeError) as error:
-        raise unreadable(name, f"it is cut short, damaged or of another kind ({shown(str(error))})") from None
+        raise unreadable(name, f"it is truncated, damaged or of another kind ({shown(str(error))})") from None
     if about is None or masses is None:
         raise unreadable(name, "it holds something else")
     focal = _saved_focal_sets(name, about, masses)

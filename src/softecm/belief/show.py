@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 ROWS_IN_HTML = 20
 SAID = {
     "clearly": "clearly belong to one",
-    "rather": "belong to one rather than another",
+    "rather": "rather belong to one",
     "between": "lie between groups",
     "undecided": "are undecided",
     "nowhere": "belong to no group",

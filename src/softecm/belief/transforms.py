@@ -364,7 +364,7 @@ def sound(masses: FloatArray) -> FloatArray:
         return valid(masses)
     except ValueError as error:
         raise ValueError(
-            f"No masses can be given for these data: {error} Numbers left the range of floats on the way: bring columns to "
+            f"Masses can't be computed for these data: {error} Numbers overflowed: bring columns to "
             "a similar scale, and alpha, beta, delta and lam to usual values."
         ) from error
 

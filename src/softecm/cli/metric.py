@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from softecm.distances.auto import MetricChoice
 
 ALL_OF_IT = 0.9  # of a group: the code makes it
+SOME_OF_IT = 0.25  # the same of the outliers
 
 #: How ``--scale`` may have columns of numbers, and what is said of it.
 SCALES = {
@@ -171,7 +172,7 @@ def groups_of_codes(choice: MetricChoice, loaded: Loaded, model: SoftECM) -> tup
         for column in np.unique(decisions.columns[rows]):
             own = decisions.columns == column
             both = int((own & rows).sum())
-            if both < ALL_OF_IT * int(own.sum()):
+            if both < (ALL_OF_IT if column else SOME_OF_IT) * int(own.sum()):
                 continue
             what, held = "The set of outliers" if column == 0 else names[column], int(rows.sum())
             exactly = f" is exactly the {held} rows with {code.value:.0f}."

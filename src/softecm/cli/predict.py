@@ -178,7 +178,7 @@ def as_views(estimator: SoftECM, loaded: Loaded) -> Loaded:
         kind, left = ("series", series) if isinstance(part, list) else ("embedding", embeddings)
         if not left:
             raise Problem(
-                f"{file} is no view of the model, whose views are {', '.join(space.views)}: leave out this {kind}."
+                f"{file} is not a view of the model, whose views are {', '.join(space.views)}: leave out this {kind}."
             )
         data[left.pop(0)] = part
     missing = [

@@ -22,7 +22,7 @@ OTHERWISE = {
 }
 
 HOW_TO_REPORT = (
-    "This is a defect of softecm. Please report it with the command you ran and, if you may share it, the file; "
+    "This is a bug in softecm. Please report it with the command you ran and, if you may share it, the file; "
     "SOFTECM_TRACEBACK=1 shows where it happened."
 )
 

@@ -13,6 +13,7 @@ from rich.console import Console
 from rich.table import Table
 
 from softecm.cli.fitting import FittedFile, fit, user_messages
+from softecm.cli.metric import capitalized
 from softecm.cli.options import Params
 from softecm.cli.problems import Problem
 
@@ -43,7 +44,7 @@ def whole_range(text: str) -> range | None:
 
 def fit_auto(data: object, params: Params, err: Console, candidates: Sequence[int] | None = None) -> FittedFile:
     """The fit with the best number of clusters; one that Ctrl-C cut short only counts where it is the first."""
-    from softecm import SoftECM
+    from softecm import NumberOfGroupsWarning, SoftECM
     from softecm.selection import NoGroupsWarning, TwinsWarning, choose_n_clusters
 
     base, tried = SoftECM(**params), dict[int, FittedFile]()
@@ -52,7 +53,9 @@ def fit_auto(data: object, params: Params, err: Console, candidates: Sequence[in
         fitted = fit(model, data, err, f"trying {model.n_clusters} groups")
         is_last = model.n_clusters == 1 or model.n_clusters in tried
         cut_short = fitted.interrupted and bool(tried) and not is_last
-        tried[model.n_clusters] = replace(fitted, model=base)  # models are large: the search keeps the best one
+        doubt = capitalized(getattr(fitted.model, "_doubt_of_number", None) or "")  # the search answers it
+        others = tuple(text for text in fitted.warnings if text != doubt)
+        tried[model.n_clusters] = replace(fitted, model=base, warnings=others)  # the search keeps the best model alone
         return None if cut_short else fitted.model
 
     try:
@@ -76,7 +79,8 @@ def fit_auto(data: object, params: Params, err: Console, candidates: Sequence[in
     fitted = replace(tried[choice.n_clusters], model=choice.model)
     cut_short = [c for c, one in tried.items() if one.interrupted and c not in choice.values]
     remarks = _remarks(choice, cut_short, candidates)
-    mind = user_messages([one for one in caught if issubclass(one.category, (NoGroupsWarning, TwinsWarning))])
+    kinds = (NoGroupsWarning, NumberOfGroupsWarning, TwinsWarning)
+    mind = user_messages([one for one in caught if issubclass(one.category, kinds)])
     return replace(fitted, warnings=(*remarks, *mind, *fitted.warnings), search=_facts(choice))
 
 
@@ -111,7 +115,9 @@ def candidates_table(values: Mapping[str, float | None], chosen: int) -> Table:
     """Every number that was tried with its value, the chosen one bold."""
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
     table.add_column("groups", justify="right")
-    table.add_column("value (best in bold)", justify="right")
+    known = [value for value in values.values() if value is not None]
+    ends = "lowest" if known and values[str(chosen)] == min(known) else "highest"
+    table.add_column(f"value ({ends} is best)", justify="right")
     for c, value in values.items():
         mark = "bold" if int(c) == chosen else "dim"
         table.add_row(c, "merged or empty" if value is None else f"{value:.3f}", style=mark)

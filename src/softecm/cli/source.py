@@ -272,7 +272,7 @@ def scanned(file: Path) -> Scan:
                 gaps[name] += _missing(column)
                 _look(column, name, seen, varied)
     if not rows:
-        raise Problem(f"{file} has a header and no rows: there is nothing to cluster.")
+        raise Problem(f"{file} has a header but no rows: there is nothing to cluster.")
     sample = pd.concat(parts, ignore_index=True)
     sample.columns = [str(name) for name in sample.columns]
     return Scan(rows, sample, np.concatenate(places), gaps, varied)

@@ -174,8 +174,9 @@ def _columns_left_out(X: object) -> dict[str, str]:
         first = place("row", int(rows[0]))
         listed = ", ".join(f"{name!r} ({reason})" for name, reason in list(away.items())[:SHOWN])
         raise ValueError(
-            f"X must have at least one value in every row; got none in {first}, for these columns are left out: {listed}. "
-            f"Leave such rows out, or use {option('metric', 'mixed')}, which takes every column."
+            f"X must have at least one value in every row; got none in {first}, since these columns are left out: {listed}. "
+            "If they hold numbers or dates as text, softecm.read_table(X) reads them, and leaves out total rows and "
+            f"footnotes. Otherwise remove such rows, or use {option('metric', 'mixed')}, which takes every column."
         )
     _warn_of_text(X, away)
     return away
@@ -195,8 +196,8 @@ def _warn_of_text(X: object, away: Mapping[str, str]) -> None:
         "left out" if lost == len(examples) else "left out or treated as categories" if lost else "taken as categories"
     )
     warn(
-        f"numbers or dates are text in {', '.join([*shown, *more])}: such columns are {taken}. "
-        "softecm.read_table(X).data has them as numbers and dates; a column of type 'category' is taken as it is.",
+        f"text holds numbers or dates in {', '.join([*shown, *more])}: such columns are {taken}. softecm.read_table(X).data "
+        "converts them; to keep a column as it is, give it the type 'category'.",
         ReadingWarning,
     )
 

@@ -191,7 +191,7 @@ class Learner(ABC):
         metric = getattr(self, "metric", self)
         return TypeError(
             f"metric {getattr(metric, 'name', '') or type(metric).__name__} learns from all objects at once and can't be "
-            "fitted in blocks. Give it what it would learn, or data in memory."
+            "fitted in blocks. Set its parameters, or give data in memory."
         )
 
 

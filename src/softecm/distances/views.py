@@ -72,7 +72,7 @@ class Combined(Weighed):
 
     where :math:`T_l` is half the mean distance between two objects in view :math:`l` (for squared distances their mean
     distance to the barycentre) and :math:`G` the geometric mean of all :math:`T_l`: every view counts alike, whatever its
-    unit, unless ``weights`` say otherwise. A prototype has a point in every view, and barycentres are found view by view.
+    unit, unless ``weights`` change this. A prototype has a point in every view, and barycentres are found view by view.
 
     An object that lacks a view is compared in those it has: their weights are divided by their sum, so that its distance is
     the mean over them. A view that is the same for all objects says nothing and has no weight.

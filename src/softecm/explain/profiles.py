@@ -107,7 +107,7 @@ class Profiles(Sequence[Trait]):
             return f"too few others to compare with ({FEWEST} needed)"
         if not any(trait.group == group for trait in self):
             return f"too few to say ({FEWEST} needed)"
-        return "far out, each in its own way: no column has them all apart" if group == "∅" else "nothing stands out"
+        return "outliers in different ways: no single column separates them" if group == "∅" else "nothing stands out"
 
     def sentence(self, group: str, noun: str = "object") -> str:
         """What a group is, in one sentence: its size, what is typical of it, what sets it apart from the nearest group.

@@ -49,12 +49,12 @@ def check_replaced(outputs: Iterable[Path], *, kind: str | None = None, inputs: 
             continue
         for given in read:
             if path.samefile(given):
-                raise WriteError(f"{path} is {given}, which is read: it is never replaced. Give another place.")
+                raise WriteError(f"{path} is {given}, which is read: it is never replaced. Give another path.")
         if not path.is_file():
-            raise WriteError(f"{path} is no file: it is in the way of the {what}. Move it, or give another place.")
+            raise WriteError(f"{path} is not a file and blocks the {what}. Move it, or give another path.")
         if not is_ours(path, what):
             raise WriteError(
-                f"{path} is no {what} that softecm wrote, so it is never replaced. Move it, or give another place."
+                f"{path} is no {what} that softecm wrote, so it is never replaced. Move it, or give another path."
             )
 
 
@@ -65,7 +65,7 @@ def _refused(path: Path) -> Iterator[None]:
     except FileNotFoundError as error:
         raise WriteError(f"{path} can't be written: its folder does not exist. Make it first.") from error
     except OSError as error:
-        raise WriteError(f"{path} can't be written: {reason(error)}. Give another place.") from error
+        raise WriteError(f"{path} can't be written: {reason(error)}. Give another path.") from error
 
 
 def _try_in(folder: Path) -> None:

@@ -163,7 +163,7 @@ class Writer:
             return {"metric": kind}
         if lenient:  # a parameter such as a RandomState: the fitted model does not need it
             return {"value": None}
-        raise TypeError(f"{path} holds a {kind}, which a model file can't; this is a defect of softecm.")
+        raise TypeError(f"{path} holds a {kind}, which a model file can't; this is a bug in softecm.")
 
 
 class ValueReader:

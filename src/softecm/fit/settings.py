@@ -175,7 +175,7 @@ class Plan:
     @staticmethod
     def of(checkpoint: Any, every: Any, resume: Any) -> Plan | None:
         """From the arguments of ``fit``; None where nothing is asked for."""
-        check_count("checkpoint_every", every, hint="1 writes after every round; 10 is usual.")
+        check_count("checkpoint_every", every, hint="1 writes after every iteration; 10 is usual.")
         if checkpoint is None and resume is None:
             return None
         for name, value in (("checkpoint", checkpoint), ("resume", resume)):
@@ -309,7 +309,7 @@ def logged(callback: Callback | None) -> Callback:
 
     def report(progress: Progress) -> object:
         logger.info(
-            "round %d of at most %d: objective %.10g, %d of %d runs moving, masses by %.2g",
+            "iteration %d of at most %d: objective %.10g, %d of %d runs moving, masses by %.2g",
             progress.iteration,
             progress.max_iter,
             progress.objective.min(),

@@ -98,7 +98,7 @@ def _code(path: Path, options: ReadOptions) -> tuple[str, ...]:
 def objects_of(path: Path, sheet: Sheet, options: ReadOptions) -> Loaded:
     """The objects of a table; ``path`` is what messages call it."""
     if not len(sheet.frame):
-        raise ReadError(f"{path} has names of columns and no rows below them: there is nothing to cluster.")
+        raise ReadError(f"{path} has column names but no rows: there is nothing to cluster.")
     sheet = without_rows(path, _renamed(path, sheet, options.names), options.drop_rows)
     if options.long:
         return read_long(path, sheet, options)

@@ -84,7 +84,7 @@ def missing_remark(name: str, cells: pd.Series) -> str:
     counts = cells.value_counts()
     listed = ", ".join(f"{short(word)} ({n} cell{'s' if n > 1 else ''})" for word, n in counts.items())
     are, them = ("is", "it") if len(counts) == 1 else ("are", "them")
-    return f"column {short(name)}: {listed} {are} taken as missing; {option('categorical', name)} keeps {them}."
+    return f"column {short(name)}: {listed} {are} treated as missing; {option('categorical', name)} keeps {them}."
 
 
 def known_order(words: Iterable[str]) -> tuple[str, ...]:
@@ -114,7 +114,7 @@ def levels_by_column(path: Path, columns: Sequence[str], entries: Sequence[str])
         levels = tuple(" ".join(level.split()) for level in order.split("<")) if name else ()
         if name and (len(levels) < 2 or len(set(levels)) < len(levels) or "" in levels):
             raise ReadError(
-                f"{option('ordinal')} must say an order such as size=small<middle<large, lowest first; got {entry}."
+                f"{option('ordinal')} must be an order such as size=small<middle<large, lowest first; got {entry}."
             )
         orders[existing(path, columns, name or entry)] = levels
     return orders
@@ -132,9 +132,7 @@ def order_hints(columns: Mapping[str, pd.Series]) -> tuple[str, ...]:
         return ()
     name, levels = next(iter(orders.items()))
     where = f"column {short(name)}" if len(orders) == 1 else f"columns {short(name)} and {len(orders) - 1} more"
-    return (
-        f"{where}: the answers have an order ({' < '.join(levels)}), which {option('ordinal', 'all')} makes use of.",
-    )
+    return (f"{where}: the answers have an order ({' < '.join(levels)}); {option('ordinal', 'all')} uses it.",)
 
 
 def in_order(path: Path, words: pd.Series, levels: tuple[str, ...]) -> pd.Series:

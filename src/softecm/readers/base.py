@@ -30,7 +30,7 @@ MOST_SHOWN = 40  # columns, in a notebook
 Names = NDArray[np.object_]
 #: What is said of one file of series and holds for the next; its columns of ids and values are found by name.
 REUSED = ("names", "missing", "decimal", "thousands", "header", "array", "states", "time", "value", "id_column")
-EMPTY = " Where that is not known, an empty column of the name will do: rows are then compared in the others."
+EMPTY = " To go on without it, add an empty column of that name: rows are then compared in the other columns."
 
 
 @dataclass(frozen=True)
@@ -237,7 +237,7 @@ class Sheet:
 class Reader(Protocol):
     """Reads one format.
 
-    Raises ``ReadError``, and nothing else, for a file that is cut short, damaged or of another kind.
+    Raises ``ReadError``, and nothing else, for a file that is truncated, damaged or of another kind.
     """
 
     def __call__(self, path: Path, options: ReadOptions) -> Sheet | Loaded:

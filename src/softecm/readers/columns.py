@@ -84,7 +84,7 @@ class FileContext:
         return context
 
     def _proved_order(self, frame: pd.DataFrame) -> str:
-        """Day before month or after it, where a column leaves no doubt and none says otherwise."""
+        """Day before month or after it, where a column leaves no doubt and no other contradicts it."""
         orders = set()
         for name in frame.columns:
             if is_text(frame[name]) and look_like_dates(frame[name]):
@@ -124,7 +124,7 @@ class FileContext:
             options = " or ".join(option("dates", f"{name}={form}") for form in two.formats)
             raise ReadError(
                 f"column {short(name)} of {self.path} holds dates such as {two.example}, which may be {first} or {second}: "
-                f"say which with {options}."
+                f"choose with {options}."
             ) from None
 
     def numbers_of(self, name: str, column: pd.Series, known: Written | None = None) -> ParsedNumbers | None:
@@ -133,8 +133,8 @@ class FileContext:
             return read_numbers(column, self.decimal, known)
         except Ambiguous as cell:
             raise ReadError(
-                f"column {short(name)} of {self.path} holds {cell}, where the comma may stand between thousands or before "
-                f"decimals: say which with {option('thousands', ',')} or {option('decimal', ',')}"
+                f"column {short(name)} of {self.path} holds {cell}, whose comma may separate thousands or decimals: "
+                f"choose with {option('thousands', ',')} or {option('decimal', ',')}"
             ) from None
 
 
@@ -211,9 +211,10 @@ def _number(context: FileContext, column: pd.Series, described: Column, *, may_b
     understood = Understood(column, replace(described, detail=shown(column)))
     if not (may_be_id and is_dense(values)):
         return understood
-    mind = "whole numbers, all different, with hardly a gap between them, are clustered by"
-    remedy = f"if they name the rows, give {option('id_column', name)}, else {option('numeric', name)}"
-    remark = f"column {short(name)}: {mind}; {remedy}."
+    remark = (
+        f"column {short(name)} may be an id: its whole numbers are all different and nearly consecutive. It is used as a "
+        f"number; {option('id_column', name)} makes it the id, {option('numeric', name)} confirms it."
+    )
     return replace(understood, remarks=(remark,))
 
 
@@ -355,8 +356,8 @@ def _category(name: str, column: pd.Series, *, explicit: bool, may_be_id: bool, 
     if len(spellings) and len(spellings) < distinct:
         alike = spelled_alike(words, spellings)
         remarks.append(
-            f"column {short(name)}: words that differ in capitals alone are taken as one ({_merged(words, alike)}); "
-            f"{option('categorical', name)} keeps them apart."
+            f"column {short(name)}: words that differ only in case are merged ({_merged(words, alike)}); "
+            f"{option('categorical', name)} keeps them separate."
         )
         words = alike
     origin = "codes that begin with 0" if are_codes(words.dropna()) else "text"
@@ -427,8 +428,8 @@ def _nearly_numbers(name: str, words: pd.Series) -> str:
     odd = filled[pd.to_numeric(filled, errors="coerce").isna()]
     if len(filled) >= 10 and 0 < len(odd) < 0.1 * len(filled):
         return (
-            f"column {name} is taken as categories because of {short(odd.iloc[0])} (row {int(odd.index[0]) + 1}); if that "
-            f"means missing, give {option('missing', odd.iloc[0])}."
+            f"column {name} is read as categories because of {short(odd.iloc[0])} (row {int(odd.index[0]) + 1}); if that "
+            f"means missing, use {option('missing', odd.iloc[0])}."
         )
     return ""
 
@@ -461,7 +462,7 @@ def _numbers(
     if len(odd) and (parsed is None or written is None):
         raise ReadError(
             f"column {short(name)} of {context.path} must hold numbers; got {short(odd.iloc[0])} in row "
-            f"{int(odd.index[0]) + 1}: mend it, or name it with {option('missing')}."
+            f"{int(odd.index[0]) + 1}: fix it, or list it with {option('missing')}."
         )
     numbers = numbers.astype("float64")
     check_finite(context.path, name, numbers)
@@ -479,7 +480,7 @@ def check_finite(path: Path, name: str, column: pd.Series) -> None:
     if infinite.any():
         value, row = column[infinite].iloc[0], int(column.index[infinite][0]) + 1
         raise ReadError(
-            f"column {short(name)} of {path} holds {value:g} in row {row}: mend that cell, or leave it empty to mark it as "
+            f"column {short(name)} of {path} holds {value:g} in row {row}: fix that cell, or leave it empty to mark it as "
             "missing."
         )
 

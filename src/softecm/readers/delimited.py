@@ -10,7 +10,7 @@ from softecm._wording import option
 from softecm.readers.base import ReadError, ReadOptions, Sheet, brief, existing
 from softecm.readers.sniff import BLANKS, Dialect, check_rows, sniff
 
-LAST = "the last line has one cell and is left out."
+LAST = "the last line has one cell and is skipped."
 
 
 def read_delimited(path: Path, options: ReadOptions) -> Sheet:
@@ -20,12 +20,12 @@ def read_delimited(path: Path, options: ReadOptions) -> Sheet:
     dialect = sniff(path, options)
     _, below = check_rows(path, dialect)
     if below:
-        note = f"the last {len(below)} lines have one cell and are left out." if len(below) > 1 else LAST
+        note = f"the last {len(below)} lines have one cell and are skipped." if len(below) > 1 else LAST
         dialect = replace(dialect, skipped=(*dialect.skipped, *below), notes=(*dialect.notes, note))
     if dialect.n_fields == 1 and options.delimiter is None:
         raise ReadError(
-            f"{path} seems to have only one column: say how its cells are divided with {option('delimiter')} "
-            f"({option('delimiter', 'none')} if one column is all there is)."
+            f"{path} seems to have only one column: give the delimiter with {option('delimiter')} "
+            f"({option('delimiter', 'none')} if it has only one column)."
         )
     try:
         wanted = dialect.names if dialect.decimal == "," else _categories(path, dialect, options)

@@ -117,7 +117,7 @@ def _arff_frame(path: Path) -> pd.DataFrame:
     except StopIteration as error:
         raise ReadError(f"{path} can't be read as .arff: it has no line @data.") from error
     except IndexError as error:
-        raise ReadError(f"{path} has a row with fewer cells than there are attributes: mend it.") from error
+        raise ReadError(f"{path} has a row with fewer cells than there are attributes: fix it.") from error
     if not data.dtype.names:
         raise ReadError(f"{path} has no line @attribute, so its columns are unknown: save it as CSV.")
     frame = pd.DataFrame(data)
@@ -162,7 +162,7 @@ def _excel_frame(path: Path, options: ReadOptions, notes: list[str]) -> pd.DataF
         header = [str(name) if name == name else f"Unnamed: {j}" for j, name in enumerate(first.iloc[above])]
         frame.columns, duplicates = own_names(header)
         notes += duplicates
-        notes += [f"the first {above} rows are above the table and left out."] if above else []
+        notes += [f"the first {above} rows are above the table and skipped."] if above else []
     return frame
 
 

@@ -130,10 +130,10 @@ class ParsedNumbers:
         """What is worth saying about the column."""
         remarks = []
         if len(self.odd):
-            remarks.append(cells_remark(name, self.odd, "is no number and counts", "are no numbers and count"))
+            remarks.append(cells_remark(name, self.odd, "is not a number and counts", "are not numbers and count"))
         if len(self.limits):
-            are = "are limits and are taken as the number, not"
-            remarks.append(cells_remark(name, self.limits, "is a limit and is taken as the number, not", are))
+            are = "are limits and are read as the number, not"
+            remarks.append(cells_remark(name, self.limits, "is a limit and is read as the number, not", are))
         return remarks
 
 

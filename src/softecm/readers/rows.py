@@ -80,9 +80,11 @@ def without_total(sheet: Sheet) -> Sheet:
     below = f" above {footnotes} footnote{'s' if footnotes > 1 else ''}" if footnotes else ""
     row = f"the last row{below} (row {number}) is called {short(called)}"
     if TOTAL.fullmatch(called) and any(_adds_up(frame[name], sheet.decimal) for name in frame.columns):
-        note = f"{row} and adds up the others: {'they are' if footnotes else 'it is'} left out."
+        note = f"{row} and is the sum of the others: {'they are' if footnotes else 'it is'} skipped."
         return replace(sheet, frame=numbers_again(frame.iloc[:-1]), notes=(*sheet.notes, note))
-    return replace(sheet, notes=(*sheet.notes, f"{row}: if it is no object, give {option('drop_rows', number)}."))
+    return replace(
+        sheet, notes=(*sheet.notes, f"{row}: if it is not an object, remove it with {option('drop_rows', number)}.")
+    )
 
 
 def _footnotes(frame: pd.DataFrame) -> int:

@@ -266,7 +266,7 @@ def read_states(path: Path, sheet: Sheet, options: ReadOptions) -> Loaded:
     loaded = _loaded_states(cells.tolist(), ids, labels, sheet)
     kinds: dict[str | None, Kind] = {label: "label", key: "id"}
     aside = [Column(c, kinds.get(c, "left out"), "no step of a sequence") for c in columns if c in others]
-    note = f"{key} names the sequences; {option('id_column')} says otherwise."
+    note = f"{key} names the sequences; {option('id_column')} changes this."
     notes = loaded.notes if key == asked else (*loaded.notes, note)
     return replace(loaded, columns=(*loaded.columns, *aside), notes=notes)
 

@@ -62,7 +62,7 @@ class Dialect:
     def words(self) -> dict[str, str]:
         """What was understood, for people."""
         seen = ", ".join(marker or "empty" for marker in self.missing_seen)
-        skipped = some_of([line + 1 for line in self.skipped], 5)
+        skipped = f"line{'s' * (len(self.skipped) > 1)} {some_of([line + 1 for line in self.skipped], 5)}"
         return {
             "encoding": self.encoding,
             "delimiter": DELIMITERS.get(self.delimiter, repr(self.delimiter))
@@ -70,7 +70,7 @@ class Dialect:
             else "none (one column)",
             "decimal sign": "comma" if self.decimal == "," else "point",
             "first line": "names of the columns" if self.header else "an object (no header)",
-            **({"lines skipped": skipped} if skipped else {}),
+            **({"skipped": skipped} if self.skipped else {}),
             "missing cells": seen or "none seen",
         }
 
@@ -103,7 +103,7 @@ def sniff(path: Path, options: ReadOptions) -> Dialect:
     units = header and _are_units(rows, markers)
     body = rows[header + units :]
     if not body:
-        raise ReadError(f"{path} has a header and no rows below it: there is nothing to cluster.")
+        raise ReadError(f"{path} has a header but no rows: there is nothing to cluster.")
     names, notes = _names(path, rows[0] if header else None, fields, options.names)
     sign, unclear = signs(options.decimal, options.thousands)[0], ""
     if not sign:
@@ -246,7 +246,7 @@ def _ragged(path: Path, line: int, cells: int, wanted: int, delimiter: str) -> s
     name = DELIMITERS.get(delimiter, repr(delimiter))
     noun = "cell" if cells == 1 else "cells"
     return (
-        f"line {line} of {path} has {cells} {noun} where the others have {wanted} (delimiter: {name}): mend that "
+        f"line {line} of {path} has {cells} {noun} where the others have {wanted} (delimiter: {name}): fix that "
         f"line, or give {option('delimiter')}."
     )
 
@@ -258,7 +258,7 @@ def _has_quotes(path: Path, encoding: str) -> bool:
         for block in iter(lambda: file.read(1 << 22), b""):
             if b"\0" in block and not encoding.startswith(("utf-16", "utf-32")):
                 raise ReadError(
-                    f"{path} is not a text table (it holds zero bytes): mend it, or give {option('encoding')}."
+                    f"{path} is not a text table (it holds zero bytes): fix it, or give {option('encoding')}."
                 )
             quotes = quotes or b'"' in block
     return quotes

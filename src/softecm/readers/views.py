@@ -66,14 +66,14 @@ def read_views(path: Path, beside: Beside, options: ReadOptions, read: Reading) 
         key = options.expected.id_column
     main = read(path, replace(options, id_column=key, series_id=None, time=None, value=()))
     if main.shape == "series" or hasattr(main.data, "indptr"):
-        raise ReadError(f"{path} must be a table, an object a row: give it first, and series with --series.")
+        raise ReadError(f"{path} must be a table with one object per row: give it first, and series with --series.")
     ids = [str(one) for one in main.ids] if main.ids is not None else None
     views: dict[str, Any] = {path.stem: main.data}
     notes = list(main.notes)
     if beside.series is not None:
         own = key or next((c.name for c in main.columns if c.kind == "id"), None)
         if own != key:
-            notes.append(f"{beside.series} is matched with {path} by {own}; --id-column says otherwise.")
+            notes.append(f"{beside.series} is matched with {path} by {own}; --id-column changes this.")
         views[beside.series.stem] = _series(
             path, beside.series, ids, replace(options, id_column=None), own, read, notes
         )
@@ -128,13 +128,13 @@ def _columns(
     names = [] if table is None else [str(name) for name in table.columns]
     if key not in names or len(names) < 3:
         raise ReadError(
-            f"{file} must have the column {key}, one of time and one or more of values: a row a time of one object."
+            f"{file} must have the column {key}, a time column and one or more value columns, one row per object and time."
         )
     time = options.time or next(name for name in names if name != key)
     value = options.value or tuple(name for name in names if name not in (key, time))
     if not (options.time and options.value):
         notes.append(
-            f"{file}: {time} is taken for the time, {', '.join(value)} for values; --time and --value say otherwise."
+            f"{file}: {time} is used as the time, {', '.join(value)} as values; --time and --value change this."
         )
     return time, value
 
@@ -145,7 +145,7 @@ def _embedding(
     """Rows of numbers for each object: by id where the file has some, else in the table's order."""
     loaded = read(file, ReadOptions(id_column=key if file.suffix.lower() not in (".npy", ".npz") else None))
     if loaded.shape == "series" or hasattr(loaded.data, "indptr"):
-        raise ReadError(f"{file} must hold one row of numbers an object: give an array of two dimensions, or a table.")
+        raise ReadError(f"{file} must hold one row of numbers per object: give an array of two dimensions, or a table.")
     try:
         rows = np.asarray(loaded.data, dtype=np.float64)
     except (TypeError, ValueError):

@@ -55,8 +55,8 @@ def three_sentences(
     table = decisions.table()
     return (
         _groups(partition, table, merged, noun),
-        _between(partition, ids, decisions.columns, table.sum(0)),
-        _outliers(partition, ids, decisions.columns),
+        _between(partition, ids, decisions.columns, table.sum(0), noun),
+        _outliers(partition, ids, decisions.columns, noun),
     )
 
 
@@ -113,7 +113,7 @@ def sentence(name: str, decision: Decision, explanation: Explanation, focal: Foc
         clusters = [
             n for k, n in enumerate(focal.cluster_names) if k in focal.sets[focal.labels().index(decision.set) - 1]
         ]
-        place = f"{who} lies between {listed(clusters, 'and')} (belief {sure})"
+        place = f"{who} lies between {listed(clusters, 'and')} (belief {sure} in these together)"
     elif decision.word == "undecided":
         place = f"{who} is undecided: {a} is the most likely (belief {sure})"
     else:
@@ -153,8 +153,9 @@ def _pulled(explanation: Explanation, a: str, b: str, kind: str, *, one: bool) -
         if named:
             plain = ("", f"closest to {cluster}")  # a view that says no more than the sentence does
             names = listed([part.name if part.value in plain else _with_value(part) for part in named], "and")
-            verb = "pulls" if len(named) == 1 and not kind else "pull"
-            sides[cluster] = f"{kind}{names} {verb} it to {cluster}"
+            single = len(named) == 1 and "–" not in named[0].name
+            verb = "pulls" if len(named) == 1 and (single or not kind) else "pull"
+            sides[cluster] = f"{kind.replace('steps', 'step') if single else kind}{names} {verb} it to {cluster}"
     if one and a not in sides and b in sides:
         nearer = explanation.distance_first <= explanation.distance_second
         yet = f"overall it is closer to {a}" if nearer else f"sets that contain {a} have more of its mass"
@@ -204,13 +205,13 @@ def _groups(partition: CredalPartition | ScatteredPartition, table: Counts, merg
     sure = int(counts.sum())
     sizes = [f"{grouped(counts[k + 1])} to {name}" for k, name in enumerate(partition.focal_sets.cluster_names)]
     shown = sizes if c <= 6 else [*sizes[:5], f"{grouped(int(counts[6 : c + 1].sum()))} to the other {c - 5}"]
-    where = f"one of {c} groups: {listed(shown, 'and')}"
-    if c == 1:
-        where = f"the only group, {partition.focal_sets.cluster_names[0]}"
     verb = "belongs" if sure == 1 else "belong"
     of_all = f"Of {number_of(n, noun)}, {grouped(sure)} ({share_of(sure, n)})"
     of_all = f"All {number_of(n, noun)}" if sure == n > 1 else of_all
-    return f"{of_all} clearly {verb} to {where}.{_less_clear(table)}"
+    if c == 1:
+        only = f"There is one group, {partition.focal_sets.cluster_names[0]}. {of_all} clearly {verb} to it."
+        return f"{only}{_less_clear(table)}"
+    return f"{of_all} clearly {verb} to one of {c} groups: {listed(shown, 'and')}.{_less_clear(table)}"
 
 
 def _less_clear(table: Counts) -> str:
@@ -219,13 +220,13 @@ def _less_clear(table: Counts) -> str:
     rather, undecided = counts["rather"], counts["undecided"]
     parts = []
     if rather:
-        parts.append(f"{grouped(rather)} {'belongs' if rather == 1 else 'belong'} to one group rather than another")
+        parts.append(f"{grouped(rather)} rather {'belongs' if rather == 1 else 'belong'} to one")
     if undecided:
         parts.append(f"{grouped(undecided)} {'is' if undecided == 1 else 'are'} undecided")
     return f" {listed(parts, 'and')}." if parts else ""
 
 
-def _between(partition: CredalPartition, ids: Sequence[str], best: NDArray[np.intp], counts: Counts) -> str:
+def _between(partition: CredalPartition, ids: Sequence[str], best: NDArray[np.intp], counts: Counts, noun: str) -> str:
     c, focal = partition.n_clusters, partition.focal_sets
     total = int(counts[c + 1 :].sum())
     if c == 1:
@@ -237,7 +238,8 @@ def _between(partition: CredalPartition, ids: Sequence[str], best: NDArray[np.in
     start = f"{grouped(total)} {'lies' if total == 1 else 'lie'} between groups"
     if total <= FEW:
         rows = np.flatnonzero(best > c)
-        return f"{start}: {listed([f'{ids[i]} ({in_words(focal, int(best[i]))})' for i in rows], 'and')}."
+        named = [f"{ids[i]} ({in_words(focal, int(best[i]))})" for i in rows]
+        return f"{start}: {_numbered([ids[i] for i in rows], noun)}{listed(named, 'and')}."
     column = int(counts[c + 1 :].argmax()) + c + 1
     if counts[column] == total:
         return f"{start}: all between {in_words(focal, column).replace(' or ', ' and ')}."
@@ -249,18 +251,20 @@ def _none_between(near: int) -> str:
     return f"None lies between groups; {grouped(near)} nearly {'does' if near == 1 else 'do'}." if near else NOBODY
 
 
-def _outliers(partition: CredalPartition, ids: Sequence[str], best: NDArray[np.intp]) -> str:
+def _numbered(names: Sequence[str], noun: str) -> str:
+    """What goes before objects that are called by numbers, which could be read as counts."""
+    return f"{noun if len(names) == 1 else plural(noun)} " if all(map(str.isdecimal, names)) else ""
+
+
+def _outliers(partition: CredalPartition, ids: Sequence[str], best: NDArray[np.intp], noun: str) -> str:
     rows = np.flatnonzero(best == 0)
     if not len(rows):
         return "There are no outliers."
     rows = rows[np.argsort(-partition.masses[rows, 0], kind="stable")]
     start = f"{grouped(len(rows))} {'belongs' if len(rows) == 1 else 'belong'} to no group"
-    names = [str(ids[i]) for i in rows[:FEW]]
-    return (
-        f"{start}: {listed(names, 'and')}."
-        if len(rows) <= FEW
-        else f"{start}; farthest out: {listed(names[:3], 'and')}."
-    )
+    names = [str(ids[i]) for i in rows[: FEW if len(rows) <= FEW else MOST_NAMED]]
+    named = f"{_numbered(names, noun)}{listed(names, 'and')}"
+    return f"{start}: {named}." if len(rows) <= FEW else f"{start}; farthest out: {named}."
 
 
 def listed(items: Sequence[str], word: str) -> str:

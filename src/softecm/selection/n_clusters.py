@@ -226,11 +226,14 @@ def choose_n_clusters(
         warn(warning.message)
     if why is not None:
         choice.model.metric_reason_ = why
-    _warn_of(choice, X)
+    small = None if choice.no_groups else small_between(choice.model, X)
+    if hasattr(choice.model, "_doubt_of_number"):
+        choice.model._doubt_of_number = small  # in place of the fit's own, which has seen no other number
+    _warn_of(choice, X, small)
     return choice
 
 
-def _warn_of(choice: Choice[Model], X: object) -> None:
+def _warn_of(choice: Choice[Model], X: object, small: str | None) -> None:
     """What to mind about a choice."""
     if choice.no_groups:
         warn(no_groups_remark(choice), NoGroupsWarning)
@@ -238,7 +241,7 @@ def _warn_of(choice: Choice[Model], X: object) -> None:
     column = twins(choice.model, X)
     if column is not None:
         warn(twins_remark(column), TwinsWarning)
-    if small := small_between(choice.model, X):
+    if small:
         warn(small, NumberOfGroupsWarning)
     if choice.edge:
         warn(edge_remark(choice), SearchEdgeWarning)
@@ -304,7 +307,7 @@ def _by_mixture(task: _Task[Model], evidence: MixtureEvidence) -> tuple[Choice[M
     text = f"a mixture of {number} groups over {columns} is better than one group by {over:.0f}"
     if evidence.no_groups:
         several = [c for c in evidence.values if c > 1 and evidence.values[c] < evidence.values[1]]
-        text = "no valley is between the parts" if several else "one group is best"
+        text = "there is no valley between the parts" if several else "one group is best"
         text = f"of mixtures over {columns}, {text}"
     choice = Choice(number, model, values, "mixture", evidence.no_groups, text, {} if number == 1 else near)
     return choice, said

@@ -43,6 +43,6 @@ def small_between(model: EvidentialClusterer, X: object) -> str | None:
             if usual[k, a] + usual[k, b] <= DETOUR * apart and abs(usual[k, a] - usual[k, b]) <= OFF * apart:
                 return (
                     f"{names[k]} is small ({(labels == k).sum()} of {n} objects) and lies midway between {names[a]} and "
-                    f"{names[b]}: these may be objects between the two. With {c - 1} groups they are called so."
+                    f"{names[b]}: its objects may lie between these two. Try {c - 1} groups."
                 )
     return None

@@ -75,7 +75,7 @@ def refuse_dissimilarities(rows: object, use: str = "") -> None:
         own = f"{option('metric', 'precomputed')}, or {option('algorithm', 'RECM')}, ECMdd or EVCLUS"
         use = use or worded("SoftECM(metric='precomputed'), RECM, ECMdd or EVCLUS", own)
         raise ValueError(
-            f"X must hold one object a row; got a symmetric {rows.shape} matrix with zeros on its diagonal, which "
+            f"X must hold one object per row; got a symmetric {rows.shape} matrix with zeros on its diagonal, which "
             f"looks like dissimilarities. Use {use} for these; if columns really are attributes, standardise them first."
         )
 

@@ -244,8 +244,8 @@ class Code:
         code = f"{self.value:.0f}"
         remedy = worded(f"softecm.read_table(X, missing={code!r})", option("missing", code))
         return (
-            f"{code} stands in {self.cells} cells of {where}, far from all other numbers: is it a code for "
-            f"missing cells? {remedy} takes it as such."
+            f"{code} appears in {self.cells} cells of {where}, far from all other numbers: does it mean missing? "
+            f"If so, use {remedy}."
         )
 
 

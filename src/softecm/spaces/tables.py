@@ -290,7 +290,7 @@ class Table(Space):
             raise ValueError(
                 f"X must have at least one value in every row; got {len(rows)} empty, the first is "
                 f"{place('row', int(rows[0]))}. "
-                "Leave such rows out, since nothing is known about them."
+                "Remove such rows, since nothing is known about them."
             )
         return observed, weights.sum() / (weights.sum() - lost)
 

@@ -491,5 +491,5 @@ def refuse_missing(present: NDArray[np.bool_], views: Sequence[str], *, fit: boo
     if nothing.any():
         raise ValueError(
             f"every object must have at least one view; {place('object', int(nothing.argmax()))} has none, and "
-            f"{int(nothing.sum())} in all. Leave such objects out, since nothing is known about them."
+            f"{int(nothing.sum())} in all. Remove such objects, since nothing is known about them."
         )

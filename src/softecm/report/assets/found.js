@@ -8,10 +8,12 @@
   const groups = ({ n, sure, told }) => {
     const clear = sum(sure), sizes = names.map((name, k) => `${grouped(sure[k + 1])} to ${name}`), c = D.c;
     const parts = c <= 6 ? sizes : [...sizes.slice(0, 5), `${grouped(sum(sure.slice(6, c + 1)))} to the other ${c - 5}`];
-    const less = [told.rather && verb(told.rather, "belongs", "belong") + " to one group rather than another", told.undecided && verb(told.undecided, "is", "are") + " undecided"].filter(Boolean);
+    const less = [told.rather && verb(told.rather, "rather belongs", "rather belong") + " to one", told.undecided && verb(told.undecided, "is", "are") + " undecided"].filter(Boolean);
     const ofAll = clear === n && n > 1 ? `All ${grouped(n)} ${many}` : `Of ${grouped(n)} ${n === 1 ? D.noun : many}, ${grouped(clear)} (${percent(clear, n)})`;
-    return `${ofAll} clearly ${clear === 1 ? "belongs" : "belong"} to ${c === 1 ? `the only group, ${names[0]}` : `one of ${c} groups: ${listed(parts, "and")}`}.` + (less.length ? ` ${listed(less, "and")}.` : "");
+    const only = c === 1 ? `There is one group, ${names[0]}. ` : "";
+    return `${only}${ofAll} clearly ${clear === 1 ? "belongs" : "belong"} to ${c === 1 ? "it" : `one of ${c} groups: ${listed(parts, "and")}`}.` + (less.length ? ` ${listed(less, "and")}.` : "");
   };
+  const numbered = (names) => names.every((name) => /^\d+$/.test(name)) ? (names.length === 1 ? D.noun : many) + " " : "";
   const between = () => {
     const total = sum(counts.slice(D.c + 1)), all = [...Array(N).keys()], ends = (j) => listed(D.sets[j].map((k) => names[k]), "and");
     if (D.c === 1) return "With one group, none can lie between groups.";
@@ -21,15 +23,16 @@
       return "None lies between groups" + (near ? `; ${verb(near, "nearly does", "nearly do")}.` : ".");
     }
     const start = verb(total, "lies", "lie") + " between groups";
-    if (total <= 4) return `${start}: ${listed(all.filter((i) => best[i] > D.c).map((i) => `${D.ids[i]} (${listed(D.sets[best[i]].map((k) => names[k]), "or")})`), "and")}.`;
+    const rows = total <= 4 ? all.filter((i) => best[i] > D.c) : [];
+    if (total <= 4) return `${start}: ${numbered(rows.map((i) => D.ids[i]))}${listed(rows.map((i) => `${D.ids[i]} (${listed(D.sets[best[i]].map((k) => names[k]), "or")})`), "and")}.`;
     const most = counts.indexOf(Math.max(...counts.slice(D.c + 1)), D.c + 1);
     return counts[most] === total ? `${start}: all between ${ends(most)}.` : `${start}, most often between ${ends(most)} (${grouped(counts[most])}).`;
   };
   const nowhere = () => {
     const rows = [...Array(N).keys()].filter((i) => best[i] === 0).sort((a, b) => mass(b, 0) - mass(a, 0));
     if (!rows.length) return "There are no outliers.";
-    const start = verb(rows.length, "belongs", "belong") + " to no group", called = rows.slice(0, 4).map((i) => D.ids[i]);
-    return rows.length <= 4 ? `${start}: ${listed(called, "and")}.` : `${start}; farthest out: ${listed(called.slice(0, 3), "and")}.`;
+    const start = verb(rows.length, "belongs", "belong") + " to no group", called = rows.slice(0, rows.length <= 4 ? 4 : 3).map((i) => D.ids[i]);
+    return `${start}${rows.length <= 4 ? ":" : "; farthest out:"} ${numbered(called)}${listed(called, "and")}.`;
   };
   const findings = [...document.querySelectorAll("[data-finding]")], inFit = findings.map((p) => p.textContent), bar = document.querySelector(".share");
   const each = (name, f) => { for (const e of document.querySelectorAll(`[data-${name}]`)) f(e, +e.dataset[name]); };

@@ -38,7 +38,7 @@
   const placed = (i) => {
     const who = /^\d+$/.test(D.ids[i]) ? D.noun[0].toUpperCase() + D.noun.slice(1) + " " + D.ids[i] : D.ids[i], sure = confidence[i].toFixed(2), a = D.labels[best[i]];
     if (said[i] === NOWHERE) return `${who} belongs to no group (mass ${sure} on none).`;
-    if (said[i] === BETWEEN) return `${who} lies between ${listed(D.sets[best[i]].map((k) => D.labels[k + 1]), "and")} (belief ${sure}).`;
+    if (said[i] === BETWEEN) return `${who} lies between ${listed(D.sets[best[i]].map((k) => D.labels[k + 1]), "and")} (belief ${sure} in these together).`;
     return said[i] === UNDECIDED ? `${who} is undecided: ${a} is the most likely (belief ${sure}).` : `${who} ${WORDS[said[i]]} belongs to ${a} (belief ${sure}).`;
   };
   const largest = (i) => [...Array(F).keys()].filter((j) => mass(i, j) >= 0.001).sort((p, q) => mass(i, q) - mass(i, p)).slice(0, 8).map((j) => D.labels[j] + " " + share(mass(i, j))).join(", ");

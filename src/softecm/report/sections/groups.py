@@ -108,9 +108,9 @@ class GroupsSection(Section):
     @property
     def is_standardized(self) -> bool:
         """Whether each series has mean 0 and deviation 1, so that its values have no unit."""
-        series = self.data.series or ()
+        series = () if self.data.series is None else self.data.series
         means, deviations = ([f(one, axis=0) for one in series] for f in (np.nanmean, np.nanstd))
-        return bool(series) and np.allclose(np.concatenate(means), 0) and np.allclose(np.concatenate(deviations), 1)
+        return len(series) > 0 and np.allclose(np.concatenate(means), 0) and np.allclose(np.concatenate(deviations), 1)
 
     @cached_property
     def rules(self) -> list[tuple[Leaf, str]]:
@@ -122,6 +122,9 @@ class GroupsSection(Section):
     def prototypes(self) -> Prototypes:
         """The table of prototypes of the sets that are shown."""
         data, chosen = self.data, ordered(self.data)
+        counting = [j for j in chosen if data.attributes[j].name not in data.set_aside]
+        aside = len(chosen) - len(counting) if counting else 0
+        chosen = counting or chosen
         ends = {j: _ends(data, j) for j in chosen}
         cells = data.prototypes if len(data.prototypes) else ()
         rows = [
@@ -130,7 +133,7 @@ class GroupsSection(Section):
             for one in self.shown
         ]
         names = [data.attributes[j].name for j in chosen]
-        return Prototypes(_lead(data), names, len(data.attributes) - len(chosen), rows)
+        return Prototypes(_lead(data, aside), names, len(data.attributes) - len(chosen) - aside, rows)
 
     def payload(self) -> Json:
         """For series: prototypes of the sets, the surest members of each, and those that are explained."""
@@ -232,11 +235,12 @@ def trait_text(trait: Trait) -> Markup:
 # ------------------------------------------------------------------ prototypes
 
 
-def _lead(data: ReportData) -> str:
-    """What else to know of the prototypes."""
+def _lead(data: ReportData, aside: int) -> str:
+    """What else to know of the prototypes, of whose columns so many were set aside."""
     lead = ""
     if data.profiles is not None and len(data.attributes) > 1:
-        lead += " Columns that distinguish the groups most come first."
+        lead += " Columns that distinguish the groups most come first"
+        lead += "; those that say nothing about the groups are left out." if aside else "."
     if any(a.kind != "category" and a.known for a in data.attributes):
         far = [data.attributes[j].name for j in ordered(data) if _ends(data, j) != _all(data.attributes[j])]
         named = listed(far, "and") if 0 < len(far) <= FEW else "some columns"
