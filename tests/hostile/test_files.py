@@ -57,7 +57,7 @@ ODD: dict[str, tuple[bytes, str]] = {
     "mark16.csv": (b"\xff\xfe", "is empty"),
     "mark_and_lines.csv": (b"\xef\xbb\xbf\n\n", "is empty"),
     "blank.csv": (b"\n \n\t\n", "is empty"),
-    "header.csv": (b"a,b\n", "no rows below"),
+    "header.csv": (b"a,b\n", "but no rows"),
     "zero.csv": (f"a,b\n{numbers()}".encode() + b"1,\0\n", "binary"),
     "late_zero.csv": (f"a,b\n{numbers() * 4000}".encode() + b"1,\0\n", "zero bytes"),
     "one_line.csv": (b"1," * 150_000, "columns, more than"),
