@@ -20,7 +20,7 @@ import pandas as pd
 
 from softecm import SoftECM
 from softecm.scores import adjusted_rand_index
-from softecm.spaces import Table
+from softecm.spaces.tables import Table
 
 RESULTS = Path(__file__).parent / "results"
 GROUPS, FAR = 5.0, (10.0, 20.0)  # between groups in each number; of outliers from their group

@@ -89,7 +89,7 @@ def calibrate(arguments):
     """Seconds an object for a round and for reading, on small data; what a pass over a cluster costs by itself."""
     from softecm._engine import threads
     from softecm.distributed import ParquetBlocks
-    from softecm.spaces import RealVectors
+    from softecm.spaces.real import RealVectors
 
     n = arguments.objects or 2_000_000  # more than a processor's cache holds
     found = {}

@@ -85,84 +85,32 @@ _MODULES = (
 __all__ = ["__version__", *_WHERE, *_MODULES]
 
 if TYPE_CHECKING:
-    from softecm import (
-        barycenters as barycenters,
-    )
-    from softecm import (
-        baselines as baselines,
-    )
-    from softecm import (
-        belief as belief,
-    )
-    from softecm import (
-        calibration as calibration,
-    )
-    from softecm import (
-        constraints as constraints,
-    )
-    from softecm import (
-        datasets as datasets,
-    )
-    from softecm import (
-        distances as distances,
-    )
-    from softecm import (
-        distributed as distributed,
-    )
-    from softecm import (
-        explain as explain,
-    )
-    from softecm import (
-        losses as losses,
-    )
-    from softecm import (
-        plots as plots,
-    )
-    from softecm import (
-        report as report,
-    )
-    from softecm import (
-        scores as scores,
-    )
-    from softecm import (
-        selection as selection,
-    )
-    from softecm import (
-        series as series,
-    )
-    from softecm import (
-        testing as testing,
-    )
-    from softecm._warnings import (
-        BetaWarning as BetaWarning,
-    )
-    from softecm._warnings import (
-        CollapseWarning as CollapseWarning,
-    )
-    from softecm._warnings import (
-        DriftWarning as DriftWarning,
-    )
-    from softecm._warnings import (
-        EmptyClusterWarning as EmptyClusterWarning,
-    )
-    from softecm._warnings import (
-        NoGroupsWarning as NoGroupsWarning,
-    )
-    from softecm._warnings import (
-        NowhereWarning as NowhereWarning,
-    )
-    from softecm._warnings import (
-        NumberOfGroupsWarning as NumberOfGroupsWarning,
-    )
-    from softecm._warnings import (
-        ReadingWarning as ReadingWarning,
-    )
-    from softecm._warnings import (
-        UnseenCategoryWarning as UnseenCategoryWarning,
-    )
-    from softecm._warnings import (
-        ViewWarning as ViewWarning,
-    )
+    from softecm import barycenters as barycenters
+    from softecm import baselines as baselines
+    from softecm import belief as belief
+    from softecm import calibration as calibration
+    from softecm import constraints as constraints
+    from softecm import datasets as datasets
+    from softecm import distances as distances
+    from softecm import distributed as distributed
+    from softecm import explain as explain
+    from softecm import losses as losses
+    from softecm import plots as plots
+    from softecm import report as report
+    from softecm import scores as scores
+    from softecm import selection as selection
+    from softecm import series as series
+    from softecm import testing as testing
+    from softecm._warnings import BetaWarning as BetaWarning
+    from softecm._warnings import CollapseWarning as CollapseWarning
+    from softecm._warnings import DriftWarning as DriftWarning
+    from softecm._warnings import EmptyClusterWarning as EmptyClusterWarning
+    from softecm._warnings import NoGroupsWarning as NoGroupsWarning
+    from softecm._warnings import NowhereWarning as NowhereWarning
+    from softecm._warnings import NumberOfGroupsWarning as NumberOfGroupsWarning
+    from softecm._warnings import ReadingWarning as ReadingWarning
+    from softecm._warnings import UnseenCategoryWarning as UnseenCategoryWarning
+    from softecm._warnings import ViewWarning as ViewWarning
     from softecm.algorithms.bcm import BCM as BCM
     from softecm.algorithms.bpec import BPEC as BPEC
     from softecm.algorithms.catecm import CatECM as CatECM

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Collection, Mapping
+from importlib import import_module
 from importlib.util import find_spec
 from numbers import Integral, Real
 from typing import Any, TypeGuard
@@ -104,14 +105,5 @@ def make_frame(columns: Mapping[str, object], backend: str | None = None) -> Any
         raise ValueError(f"backend must be one of {', '.join(map(repr, BACKENDS))}; got {backend!r}.")
     if not find_spec(backend):
         raise ImportError(f"backend {backend!r} is not installed: pip install {backend}.")
-    if backend == "pandas":
-        import pandas as pd
-
-        return pd.DataFrame(dict(columns))
-    if backend == "polars":
-        import polars as pl
-
-        return pl.DataFrame(dict(columns))
-    import pyarrow as pa
-
-    return pa.table(dict(columns))
+    library = import_module(backend)
+    return (library.table if backend == "pyarrow" else library.DataFrame)(dict(columns))

@@ -6,17 +6,15 @@ reimplemented here; a method whose library is missing says what to install.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from importlib.util import find_spec
-from typing import TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike
 
 from softecm._checks import check_choice, check_count, frame_of
 from softecm.belief import CredalPartition
 
-Labels: TypeAlias = NDArray[np.integer]
 __all__ = ["BASELINES", "hard_partition"]
 
 #: Method -> the package it comes from, as pip and as Python know it.
@@ -66,39 +64,27 @@ def hard_partition(
     package, module = BASELINES[method]
     if find_spec(module) is None:
         raise ImportError(f"method {method!r} needs {package}, which is not installed: pip install {package}.")
-    labels = _FITS[method](X, c, categorical, {"random_state": random_state, **options})
+    options = {"random_state": random_state, **options}
+    labels: ArrayLike
+    if method == "kmeans":
+        from sklearn.cluster import KMeans
+
+        labels = KMeans(c, **{"n_init": 10, **options}).fit_predict(X)
+    elif method == "kmodes":
+        from kmodes.kmodes import KModes
+
+        labels = KModes(c, **options).fit_predict(X)
+    elif method == "kprototypes":
+        from kmodes.kprototypes import KPrototypes
+
+        columns = _categorical(X) if categorical is None else list(categorical)
+        labels = KPrototypes(c, **options).fit_predict(np.asarray(X), categorical=columns)
+    else:
+        from tslearn.clustering import TimeSeriesKMeans
+        from tslearn.utils import to_time_series_dataset
+
+        labels = TimeSeriesKMeans(c, **options).fit_predict(to_time_series_dataset(X))
     return CredalPartition.from_hard(np.asarray(labels, dtype=np.intp), n_clusters=c)
-
-
-def _kmeans(X: object, c: int, categorical: Sequence[int] | None, options: Mapping[str, object]) -> Labels:
-    from sklearn.cluster import KMeans
-
-    labels: Labels = KMeans(c, **{"n_init": 10, **options}).fit_predict(X)
-    return labels
-
-
-def _kmodes(X: object, c: int, categorical: Sequence[int] | None, options: Mapping[str, object]) -> Labels:
-    from kmodes.kmodes import KModes
-
-    labels: Labels = KModes(c, **options).fit_predict(X)
-    return labels
-
-
-def _kprototypes(X: object, c: int, categorical: Sequence[int] | None, options: Mapping[str, object]) -> Labels:
-    from kmodes.kprototypes import KPrototypes
-
-    columns = _categorical(X) if categorical is None else list(categorical)
-    labels: Labels = KPrototypes(c, **options).fit_predict(np.asarray(X), categorical=columns)
-    return labels
-
-
-def _series(X: object, c: int, categorical: Sequence[int] | None, options: Mapping[str, object]) -> Labels:
-    from tslearn.clustering import TimeSeriesKMeans
-    from tslearn.utils import to_time_series_dataset
-
-    series = to_time_series_dataset(X)
-    labels: Labels = TimeSeriesKMeans(c, **options).fit_predict(series)
-    return labels
 
 
 def _categorical(X: object) -> list[int]:
@@ -113,6 +99,3 @@ def _categorical(X: object) -> list[int]:
         )
     others = set(frame.select(~cs.numeric()).columns)
     return [j for j, name in enumerate(frame.columns) if name in others]
-
-
-_FITS = {"kmeans": _kmeans, "kmodes": _kmodes, "kprototypes": _kprototypes, "timeseries-kmeans": _series}

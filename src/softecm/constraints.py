@@ -7,9 +7,8 @@ neighbours, and turned into coordinates in which they hold.
 
 from __future__ import annotations
 
-from collections import deque
 from itertools import pairwise
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -70,7 +69,7 @@ def check_constraints(must_link: ArrayLike | None, cannot_link: ArrayLike | None
     broken = cannot[group[cannot[:, 0]] == group[cannot[:, 1]]]
     if len(broken):
         i, j = (int(v) for v in broken[0])
-        chain = _chain(must, i, j)
+        chain = _chain(must, i, j, n_objects)
         links = ", ".join(f"({min(a, b)}, {max(a, b)})" for a, b in pairwise(chain))
         raise ValueError(
             f"cannot_link must not contradict must_link; got the pair ({i}, {j}), and must_link joins "
@@ -470,12 +469,16 @@ def _distinct(parts: list[Pairs]) -> Pairs:
 
 def groups_of(pairs: Pairs, n_objects: int) -> NDArray[np.int64]:
     """For every object the number of the group that pairs join it to."""
-    from scipy.sparse import coo_array
     from scipy.sparse.csgraph import connected_components
 
+    return np.asarray(connected_components(_joined(pairs, n_objects), directed=False)[1], dtype=np.int64)
+
+
+def _joined(pairs: Pairs, n_objects: int) -> Any:
+    from scipy.sparse import coo_array
+
     first, second = pairs.astype(np.int32).T  # older releases of SciPy walk through no others
-    joined = coo_array((np.ones(len(pairs)), (first, second)), shape=(n_objects, n_objects))
-    return np.asarray(connected_components(joined, directed=False)[1], dtype=np.int64)
+    return coo_array((np.ones(len(pairs)), (first, second)), shape=(n_objects, n_objects)).tocsr()
 
 
 def _members(group: NDArray[np.int64]) -> dict[int, NDArray[np.int64]]:
@@ -489,21 +492,12 @@ def _all_pairs(rows: NDArray[np.int64]) -> Pairs:
     return np.stack([rows[first], rows[second]], axis=1)
 
 
-def _chain(must: Pairs, start: int, end: int) -> list[int]:
+def _chain(must: Pairs, start: int, end: int, n_objects: int) -> list[int]:
     """The shortest way from one object to another along must-links."""
-    neighbours: dict[int, list[int]] = {}
-    for a, b in must.tolist():
-        neighbours.setdefault(a, []).append(b)
-        neighbours.setdefault(b, []).append(a)
-    came_from = {start: start}
-    queue = deque([start])
-    while queue and end not in came_from:
-        here = queue.popleft()
-        for there in neighbours.get(here, []):
-            if there not in came_from:
-                came_from[there] = here
-                queue.append(there)
+    from scipy.sparse.csgraph import breadth_first_order
+
+    before = breadth_first_order(_joined(must, n_objects), start, directed=False)[1]
     chain = [end]
     while chain[-1] != start:
-        chain.append(came_from[chain[-1]])
+        chain.append(int(before[chain[-1]]))
     return chain[::-1]

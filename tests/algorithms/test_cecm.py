@@ -11,7 +11,7 @@ from softecm.constraints import check_constraints, kept, sample_constraints
 from softecm.datasets import load_diamond, make_blobs
 from softecm.fit.settings import PrototypeModel
 from softecm.objective.linked import with_linked
-from softecm.spaces import RealVectors
+from softecm.spaces.real import RealVectors
 
 
 def test_without_links_it_is_ecm():

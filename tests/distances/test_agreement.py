@@ -8,7 +8,8 @@ from scipy.spatial.distance import cdist
 from softecm import SoftECM, ViewWarning
 from softecm.distances import Combined, SquaredEuclidean
 from softecm.distances.view_statistics import agreement, correlations, sampled, weights_by
-from softecm.spaces import EncodedViews, RealVectors, Views
+from softecm.spaces.real import RealVectors
+from softecm.spaces.views import EncodedViews, Views
 
 
 def tables(*views):

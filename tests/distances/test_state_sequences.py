@@ -11,8 +11,7 @@ import torch
 
 from softecm import SoftECM, UnseenCategoryWarning, load_model
 from softecm.distances import StateSequences
-from softecm.spaces import States
-from softecm.spaces.states import to_sequences
+from softecm.spaces.states import States, to_sequences
 from softecm.testing import check_semimetric
 
 

@@ -10,7 +10,7 @@ from distributed_problems import scattered
 from softecm.distances import SquaredEuclidean
 from softecm.distributed import passes
 from softecm.fit.prepare import weighted_quantile
-from softecm.spaces import RealVectors
+from softecm.spaces.real import RealVectors
 
 METRIC = SquaredEuclidean()
 

@@ -4,7 +4,7 @@ import pytest
 from distributed_problems import scattered
 from softecm.distances import SquaredEuclidean
 from softecm.distributed.seeding import chances, seed_scattered
-from softecm.spaces import RealVectors
+from softecm.spaces.real import RealVectors
 
 METRIC = SquaredEuclidean()
 

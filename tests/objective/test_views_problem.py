@@ -16,7 +16,8 @@ from softecm.fit.loop import iterate
 from softecm.objective.equations import mass_cost
 from softecm.objective.problem import RELAXATIONS
 from softecm.objective.views import ViewsProblem
-from softecm.spaces import EncodedViews, RealVectors, Views
+from softecm.spaces.real import RealVectors
+from softecm.spaces.views import EncodedViews, Views
 
 REFERENCE = golden.load("view_weights")
 FITS = [case for case in REFERENCE["cases"] if case["kind"] == "fit"]

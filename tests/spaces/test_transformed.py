@@ -8,7 +8,7 @@ from sklearn.metrics import adjusted_rand_score
 from softecm import SoftECM, load_model
 from softecm.barycenters import barycenter
 from softecm.distances import DTW, Combined, SoftDTW, series_distances
-from softecm.spaces import TimeSeries
+from softecm.spaces.series import TimeSeries
 from softecm.spaces.transformed import TransformedSeries, normalized
 
 

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import html
-from importlib import import_module
-from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from softecm._checks import check_choice, frame_of
+from softecm._checks import check_choice, frame_of, make_frame
 from softecm.belief import assignments
 
 if TYPE_CHECKING:
@@ -28,7 +26,7 @@ SAID = {
 
 def frame(partition: CredalPartition, backend: str | None, ids: ArrayLike | None, X: Any, clear: float) -> Any:
     """A data frame, pandas or polars, with a row for each object."""
-    library = _frame_library(backend)
+    check_choice("backend", backend or "pandas", ("pandas", "polars"))
     sets, clusters = partition.focal_sets.labels(), partition.focal_sets.cluster_names
     own: dict[str, NDArray[np.generic]] = {}
     ids = partition.ids if ids is None and X is None else ids
@@ -50,13 +48,9 @@ def frame(partition: CredalPartition, backend: str | None, ids: ArrayLike | None
     leading |= {**beside, **own}
     # A column a row of this array: frames keep columns contiguous, so they can take it as it is.
     values = np.concatenate([partition.belief().T, partition.plausibility().T, partition.masses.T])
-    if library.__name__ == "polars":
-        return library.DataFrame({**leading, **dict(zip(names, values, strict=True))})
-    index = X.index if type(X).__module__.startswith("pandas") else None
-    frame = library.DataFrame(values.T, columns=names, copy=False)
-    for position, (name, column) in enumerate(leading.items()):
-        frame.insert(position, name, column)
-    return frame if index is None else frame.set_axis(index, axis=0)
+    frame = make_frame({**leading, **dict(zip(names, values, strict=True))}, backend)
+    has_index = backend != "polars" and type(X).__module__.startswith("pandas")
+    return frame.set_axis(X.index, axis=0) if has_index else frame
 
 
 def _beside(partition: CredalPartition, X: object, taken: set[str]) -> dict[str, Any]:
@@ -96,18 +90,4 @@ def html_table(partition: CredalPartition) -> str:
     return (
         f"<p>Of {len(partition):,} objects in {partition.n_clusters} groups, {words or 'nothing is said'}.</p>"
         f"<table><thead><tr><th>group</th><th>objects</th></tr></thead><tbody>{rows}</tbody></table>{more}"
-    )
-
-
-def _frame_library(backend: str | None) -> ModuleType:
-    if backend is not None:
-        check_choice("backend", backend, ("pandas", "polars"))
-    for name in [backend] if backend else ["pandas", "polars"]:
-        try:
-            return import_module(name)
-        except ImportError:
-            continue
-    raise ImportError(
-        f"to_frame needs {backend or 'pandas or polars'}, which is not installed. "
-        f"Install it with: pip install {backend or 'pandas'}"
     )

@@ -44,7 +44,7 @@ def _for_objects(name: str, scale: str, loaded: Loaded, n_clusters: int | None) 
 
     from softecm.distances import SEMI_METRICS
     from softecm.distances.auto import ASKED, AUTO, SERIES_AUTO, SPARSE, Look, MetricChoice, kind_of, series_choice
-    from softecm.spaces import RealVectors
+    from softecm.spaces.real import RealVectors
 
     check_choice("metric", name, (AUTO, SERIES_AUTO, *SEMI_METRICS))
     of_series = loaded.shape == "series"
@@ -84,7 +84,7 @@ def _for_views(name: str, scale: str, loaded: Loaded, n_clusters: int | None) ->
 def _check_kind(name: str, loaded: Loaded) -> None:
     """Refuse a metric of series for a table, and of tables for series."""
     from softecm.distances import SEMI_METRICS
-    from softecm.spaces import States
+    from softecm.spaces.states import States
 
     space = SEMI_METRICS[name].space
     if space is States:

@@ -26,7 +26,8 @@ from softecm.readers import Beside, Expected, Loaded, ReadOptions, read
 from softecm.report import three_sentences
 from softecm.report.inputs import of_series
 from softecm.report.words import five_counts
-from softecm.spaces import States, Table
+from softecm.spaces.states import States
+from softecm.spaces.tables import Table
 from softecm.spaces.views import Views
 
 if TYPE_CHECKING:

@@ -182,7 +182,7 @@ class Blocks(ObjectSource):
         """The blocks, with the columns that are kept."""
         from softecm.distances import SEMI_METRICS
         from softecm.distributed import ParquetBlocks
-        from softecm.spaces import RealVectors
+        from softecm.spaces.real import RealVectors
 
         words = [c.name for c in self.loaded.columns if c.kind == "category"]
         plain = SEMI_METRICS[metric].space is RealVectors and not words

@@ -3,46 +3,27 @@
 from __future__ import annotations
 
 from softecm.distances.base import SemiMetric
-from softecm.distances.convolution_features import ConvolutionFeatures
-from softecm.distances.cosine import Cosine
-from softecm.distances.dtw import DTW
-from softecm.distances.elastic_metrics import ADTW, ERP, MSM, TWE, WDTW, SoftMSM, SoftTWE
-from softecm.distances.euclidean import Euclidean
-from softecm.distances.hamming import Hamming
-from softecm.distances.mahalanobis import Mahalanobis
-from softecm.distances.manhattan import Manhattan
-from softecm.distances.mixed import Mixed
-from softecm.distances.precomputed import Precomputed
-from softecm.distances.sbd import SBD
-from softecm.distances.series_euclidean import SeriesEuclidean
-from softecm.distances.soft_dtw import SoftDTW
-from softecm.distances.squared_euclidean import SquaredEuclidean
-from softecm.distances.state_sequences import StateSequences
-
-__all__ = [
-    "ADTW",
-    "DTW",
-    "ERP",
-    "MSM",
-    "SBD",
-    "SEMI_METRICS",
-    "TWE",
-    "WDTW",
-    "ConvolutionFeatures",
-    "Cosine",
-    "Euclidean",
-    "Hamming",
-    "Mahalanobis",
-    "Manhattan",
-    "Mixed",
-    "Precomputed",
-    "SeriesEuclidean",
-    "SoftDTW",
-    "SoftMSM",
-    "SoftTWE",
-    "SquaredEuclidean",
-    "StateSequences",
-]
+from softecm.distances.convolution_features import ConvolutionFeatures as ConvolutionFeatures
+from softecm.distances.cosine import Cosine as Cosine
+from softecm.distances.dtw import DTW as DTW
+from softecm.distances.elastic_metrics import ADTW as ADTW
+from softecm.distances.elastic_metrics import ERP as ERP
+from softecm.distances.elastic_metrics import MSM as MSM
+from softecm.distances.elastic_metrics import TWE as TWE
+from softecm.distances.elastic_metrics import WDTW as WDTW
+from softecm.distances.elastic_metrics import SoftMSM as SoftMSM
+from softecm.distances.elastic_metrics import SoftTWE as SoftTWE
+from softecm.distances.euclidean import Euclidean as Euclidean
+from softecm.distances.hamming import Hamming as Hamming
+from softecm.distances.mahalanobis import Mahalanobis as Mahalanobis
+from softecm.distances.manhattan import Manhattan as Manhattan
+from softecm.distances.mixed import Mixed as Mixed
+from softecm.distances.precomputed import Precomputed as Precomputed
+from softecm.distances.sbd import SBD as SBD
+from softecm.distances.series_euclidean import SeriesEuclidean as SeriesEuclidean
+from softecm.distances.soft_dtw import SoftDTW as SoftDTW
+from softecm.distances.squared_euclidean import SquaredEuclidean as SquaredEuclidean
+from softecm.distances.state_sequences import StateSequences as StateSequences
 
 #: Every metric that has a name for ``metric=``; the tests, the command line and the docs read this table.
 SEMI_METRICS: dict[str, type[SemiMetric]] = {

@@ -13,18 +13,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from softecm.belief import FocalSets
-from softecm.distances.base import (
-    ClosedForm,
-    CompiledPasses,
-    FusedRound,
-    Learner,
-    Moments,
-    RoundCost,
-    RunCost,
-    SemiMetric,
-    Sums,
-    not_learned,
-)
+from softecm.distances import base
 from softecm.distances.squared_euclidean import (
     fused_vector_masses,
     fused_vectors,
@@ -37,7 +26,7 @@ from softecm.spaces.base import Space
 
 
 @dataclass(frozen=True, eq=False)
-class Mahalanobis(SemiMetric):
+class Mahalanobis(base.SemiMetric):
     r"""Squared length in units of the data's own spread, :math:`(x - y)^\top \Sigma^{-1} (x - y)`.
 
     Correlated and differently scaled columns count once. The covariance is that of all objects unless one is given; for
@@ -63,7 +52,7 @@ class Mahalanobis(SemiMetric):
         """With a covariance."""
         super().check_fitted(space, focal)
         if self.covariance is None:
-            raise not_learned(self)
+            raise base.not_learned(self)
 
     def __post_init__(self) -> None:
         if self.covariance is None:
@@ -126,13 +115,13 @@ class Mahalanobis(SemiMetric):
 
 
 @dataclass(frozen=True)
-class OneMatrix(ClosedForm):
+class OneMatrix(base.ClosedForm):
     """One matrix for all pairs drops out of the prototype step."""
 
     metric: Mahalanobis
     quadratic = True
 
-    def sums(self, x: Tensor, v: Tensor, weights: Tensor) -> Sums:
+    def sums(self, x: Tensor, v: Tensor, weights: Tensor) -> base.Sums:
         """Plain sums: the matrix is ``tensor``'s."""
         return weighted_sums(x, weights.to(x.dtype))
 
@@ -145,12 +134,14 @@ class OneMatrix(ClosedForm):
 
 
 @dataclass(frozen=True)
-class WhitenedPasses(CompiledPasses):
+class WhitenedPasses(base.CompiledPasses):
     """The compiled passes over whitened columns."""
 
     metric: Mahalanobis
 
-    def round(self, x: Tensor, v: Tensor, previous: Tensor | None, **cost: Unpack[RoundCost]) -> FusedRound | None:
+    def round(
+        self, x: Tensor, v: Tensor, previous: Tensor | None, **cost: Unpack[base.RoundCost]
+    ) -> base.FusedRound | None:
         """Sums are turned back."""
         white = self.metric.white
         fused = fused_vectors(white(x), white(v), None if previous is None else white(previous), **cost)
@@ -159,13 +150,13 @@ class WhitenedPasses(CompiledPasses):
         back = torch.linalg.inv(self.metric.whitening(x))
         return fused._replace(moment=(fused.moment @ back).to(v.dtype), curvature=fused.curvature.to(v.dtype))
 
-    def masses(self, x: Tensor, v: Tensor, **cost: Unpack[RunCost]) -> Tensor | None:
+    def masses(self, x: Tensor, v: Tensor, **cost: Unpack[base.RunCost]) -> Tensor | None:
         """Nothing to turn back."""
         return fused_vector_masses(self.metric.white(x), self.metric.white(v), **cost)
 
 
 @dataclass(frozen=True)
-class CovarianceLearner(Learner):
+class CovarianceLearner(base.Learner):
     """Estimates the covariance where none was given; constant directions are given unit spread."""
 
     metric: Mahalanobis
@@ -177,11 +168,11 @@ class CovarianceLearner(Learner):
         rows = x.double().numpy()
         return self._learned(np.cov(rows, rowvar=False, aweights=None if weights is None else weights.numpy(), ddof=0))
 
-    def describe(self, x: Tensor, weights: Tensor | None) -> Moments:
+    def describe(self, x: Tensor, weights: Tensor | None) -> base.Moments:
         """Mean and scatter of a block."""
-        return Moments.of(x.double().numpy(), None if weights is None else weights.double().numpy())
+        return base.Moments.of(x.double().numpy(), None if weights is None else weights.double().numpy())
 
-    def fitted_to(self, description: Moments) -> Mahalanobis:
+    def fitted_to(self, description: base.Moments) -> Mahalanobis:
         """The covariance of all blocks together, where none was given."""
         if self.metric.covariance is not None:
             return self._given(len(description.mean))

@@ -13,16 +13,7 @@ from torch import Tensor
 
 from softecm._checks import check_choice, check_count, check_number
 from softecm.belief import FocalSets
-from softecm.distances._tables import (
-    TableMeans,
-    TablePasses,
-    WeighedMeans,
-    WeighedPasses,
-    table_cells,
-    table_pairwise,
-    table_terms,
-    weighed_table,
-)
+from softecm.distances import _tables as tables
 from softecm.distances.base import (
     NO_CLOSED_FORM,
     NO_COMPILED_PASSES,
@@ -230,14 +221,14 @@ class Mixed(Weighed):
         """Barycentres are means and frequencies."""
         if self.by_set is not None:
             return NO_CLOSED_FORM
-        return WeighedMeans(self) if self.shares else TableMeans()
+        return tables.WeighedMeans(self) if self.shares else tables.TableMeans()
 
     @property
     def compiled(self) -> CompiledPasses:
         """Rounds and masses, on the CPU."""
         if self.by_set is not None:
             return NO_COMPILED_PASSES
-        return WeighedPasses(self) if self.shares else TablePasses()
+        return tables.WeighedPasses(self) if self.shares else tables.TablePasses()
 
     def roots(self, like: Tensor) -> Tensor:
         """The root of each coordinate's factor (width,); 1 without a rule."""
@@ -254,8 +245,10 @@ class Mixed(Weighed):
             by = self.roots(v)
             return squared_differences(x * by, v * by)
         if not self.shares:
-            return table_pairwise(x, v)
-        return table_pairwise(weighed_table(x, self.factors, self.shares, self.least_held), v * self.roots(v))
+            return tables.table_pairwise(x, v)
+        return tables.table_pairwise(
+            tables.weighed_table(x, self.factors, self.shares, self.least_held), v * self.roots(v)
+        )
 
     def paired(self, a: Tensor, b: Tensor) -> Tensor:
         """Squared lengths of the differences of matching rows."""
@@ -271,14 +264,14 @@ class Mixed(Weighed):
             sizes = torch.tensor([size for (size,) in self.shapes], device=v.device)
             return squares * factors.repeat_interleave(sizes, 1)
         if not self.shares:
-            return table_terms(x, v)
+            return tables.table_terms(x, v)
         terms = super().terms(x, v)
         assert terms is not None
         return terms[..., list(self.order)]
 
     def each(self, x: EncodedTable, v: Tensor) -> tuple[Tensor, Tensor | None]:
         """Column by column, numbers first."""
-        cells, there = table_cells(x, v), x.there
+        cells, there = tables.table_cells(x, v), x.there
         return cells / cells.new_tensor(self.units), None if there is None else there.to(cells)
 
     def step(self, space: Space) -> float:

@@ -15,20 +15,7 @@ from torch import Tensor
 
 from softecm._checks import check_choice
 from softecm.belief import FocalSets
-from softecm.distances.base import (
-    NO_CLOSED_FORM,
-    NO_COMPILED_PASSES,
-    ClosedForm,
-    CompiledPasses,
-    FusedRound,
-    Learner,
-    RoundCost,
-    RunCost,
-    SemiMetric,
-    Sums,
-    check_distances,
-    metric_rule,
-)
+from softecm.distances import base, weighted_parts
 from softecm.distances.listing import SEMI_METRICS
 from softecm.distances.squared_euclidean import VectorPasses, fused_vector_masses, fused_vectors
 from softecm.distances.view_statistics import (
@@ -42,19 +29,6 @@ from softecm.distances.view_statistics import (
     weights_by,
     without_constant,
 )
-from softecm.distances.weighted_parts import (
-    AGREEMENT,
-    ALL,
-    EQUAL,
-    Apart,
-    Weighed,
-    Weighing,
-    measured,
-    middle_of,
-    paired_slopes,
-    say_unheard,
-    slope_of,
-)
 from softecm.files.expected import POSITIVE, Misfit, listed, mapped, maybe, number, rules, text
 from softecm.files.values import by_itself
 from softecm.spaces.base import Described, Space
@@ -65,7 +39,7 @@ ViewWeights = str | Mapping[str, float] | Sequence[float]
 
 
 @dataclass(frozen=True)
-class Combined(Weighed):
+class Combined(weighted_parts.Weighed):
     r"""Several distances at once: a table, series and an embedding of the same objects, each with its own semi-metric.
 
     .. math:: d(x, v) = \sum_l \omega_l \frac{G}{T_l}\, d_l(x^{(l)}, v^{(l)}), \qquad \sum_l \omega_l = 1
@@ -128,10 +102,10 @@ class Combined(Weighed):
     ([20, 20, 20], (8, 1))
     """
 
-    metrics: Mapping[str, SemiMetric]
-    weights: ViewWeights = EQUAL
+    metrics: Mapping[str, base.SemiMetric]
+    weights: ViewWeights = weighted_parts.EQUAL
     scaling: str = "spread"
-    weights_of: str = ALL
+    weights_of: str = weighted_parts.ALL
     exponent: float = 2.0
     temperature: float = 0.1
     shown: str | None = None
@@ -146,7 +120,10 @@ class Combined(Weighed):
     name = "combined"
     space = Views
     SAVED = rules(
-        Weighed.SAVED, metrics=mapped(by_itself(metric_rule)), bends=listed(number(POSITIVE)), shown=maybe(text())
+        weighted_parts.Weighed.SAVED,
+        metrics=mapped(by_itself(base.metric_rule)),
+        bends=listed(number(POSITIVE)),
+        shown=maybe(text()),
     )
 
     def check_fitted(self, space: Space, focal: FocalSets) -> None:
@@ -178,23 +155,23 @@ class Combined(Weighed):
         return tuple(self.metrics)
 
     @property
-    def parts(self) -> tuple[SemiMetric, ...]:
+    def parts(self) -> tuple[base.SemiMetric, ...]:
         """The views' metrics, in their order."""
         return tuple(self.metrics.values())
 
     @property
-    def alone(self) -> SemiMetric | None:
+    def alone(self) -> base.SemiMetric | None:
         """The only view's metric; None where there are several."""
         return self.parts[0] if len(self.parts) == 1 else None
 
     @property
     def units(self) -> list[float]:
         """What each view's distances are divided by."""
-        middle = middle_of(self.spreads)
+        middle = weighted_parts.middle_of(self.spreads)
         return [size / middle if self.scaling == "spread" and size > 0 else 1.0 for size in self.spreads]
 
     @property
-    def weighing(self) -> Weighing | None:
+    def weighing(self) -> weighted_parts.Weighing | None:
         """How the weights are found with the clusters; None where they are known before."""
         return super().weighing if self.alone is None else None
 
@@ -208,18 +185,18 @@ class Combined(Weighed):
         return Views(tuple(self.metrics), tuple(part.make_space() for part in self.parts), shown=self.shown)
 
     @property
-    def closed_form(self) -> ClosedForm:
+    def closed_form(self) -> base.ClosedForm:
         """View by view, where the parts have one."""
         if self.alone is not None:
             return self.alone.closed_form
-        return ViewMeans(self) if self.by_set is None else NO_CLOSED_FORM
+        return ViewMeans(self) if self.by_set is None else base.NO_CLOSED_FORM
 
     @property
-    def compiled(self) -> CompiledPasses:
+    def compiled(self) -> base.CompiledPasses:
         """Derivatives between prototypes; of one view alone, all it has."""
         if self.alone is not None:
             return self.alone.compiled
-        return ViewPasses(self) if self.by_set is None else NO_COMPILED_PASSES
+        return ViewPasses(self) if self.by_set is None else base.NO_COMPILED_PASSES
 
     @property
     def learner(self) -> ViewLearner:
@@ -276,27 +253,27 @@ class Combined(Weighed):
         there = None if present is None else present.to(each)
         return (each, None) if there is None else (each * there[:, None], there)
 
-    def apart(self, x: EncodedViews, v: Tensor, first: int) -> Apart:
+    def apart(self, x: EncodedViews, v: Tensor, first: int) -> weighted_parts.Apart:
         """View by view."""
         places = split_views(v, self.shapes)
         views = zip(self.parts, x.parts, places, self.bends, strict=True)
-        found = [measured(part, own, at, bend) for part, own, at, bend in views]
+        found = [weighted_parts.measured(part, own, at, bend) for part, own, at, bend in views]
         for distances, _ in found:
-            check_distances(self, distances, len(x), len(v), first)
+            base.check_distances(self, distances, len(x), len(v), first)
         each, there = self._in_units([d.clamp_min(0.0) for d, _ in found], x.present)
 
-        def sums(weights: Tensor) -> Sums:
+        def sums(weights: Tensor) -> base.Sums:
             joint = []
             for view, (part, at, (_, later)) in enumerate(zip(self.parts, places, found, strict=True)):
                 counts = 1.0 if there is None else there[:, view, None]
                 own = later(weights * (counts / self.units[view]))
-                moment = own.moment if part.closed_form.quadratic else slope_of(part, own, at)
+                moment = own.moment if part.closed_form.quadratic else weighted_parts.slope_of(part, own, at)
                 joint.append((own.curvature.expand_as(at), moment))
-            return Sums(joined([curvature for curvature, _ in joint]), joined([moment for _, moment in joint]))
+            return base.Sums(joined([curvature for curvature, _ in joint]), joined([moment for _, moment in joint]))
 
-        return Apart(each, there, sums)
+        return weighted_parts.Apart(each, there, sums)
 
-    def separate(self, v: Tensor) -> Sequence[tuple[SemiMetric, Tensor]]:
+    def separate(self, v: Tensor) -> Sequence[tuple[base.SemiMetric, Tensor]]:
         """View by view."""
         return list(zip(self.parts, split_views(v, self.shapes), strict=True))
 
@@ -318,7 +295,7 @@ class Combined(Weighed):
         return super().doubts(x, clusters) if self.alone is None and self.shown is None else ()
 
 
-def checked_metrics(given: object) -> dict[str, SemiMetric]:
+def checked_metrics(given: object) -> dict[str, base.SemiMetric]:
     """The parts of a combined metric, by name."""
     if not isinstance(given, Mapping) or not given or not all(isinstance(name, str) and name for name in given):
         raise ValueError(
@@ -328,7 +305,7 @@ def checked_metrics(given: object) -> dict[str, SemiMetric]:
     found = {}
     for name, part in given.items():
         metric = SEMI_METRICS[part]() if isinstance(part, str) and part in SEMI_METRICS else part
-        if not isinstance(metric, SemiMetric) or isinstance(metric, Combined):
+        if not isinstance(metric, base.SemiMetric) or isinstance(metric, Combined):
             raise ValueError(
                 f"view {name!r} must have a registered name or a SemiMetric that is not Combined; got {part!r}. A "
                 "torch function becomes one with softecm.distances.FunctionMetric."
@@ -343,7 +320,7 @@ def checked_metrics(given: object) -> dict[str, SemiMetric]:
 
 
 @dataclass(frozen=True)
-class ViewMeans(ClosedForm):
+class ViewMeans(base.ClosedForm):
     """The closed forms of all views, side by side."""
 
     metric: Combined
@@ -351,17 +328,17 @@ class ViewMeans(ClosedForm):
     def __post_init__(self) -> None:
         object.__setattr__(self, "quadratic", all(part.closed_form.quadratic for part in self.metric.parts))
 
-    def sums(self, x: EncodedViews | Tensor, v: Tensor, weights: Tensor) -> Sums:
+    def sums(self, x: EncodedViews | Tensor, v: Tensor, weights: Tensor) -> base.Sums:
         """Those of all views in a row."""
         return self.with_sums(x, v)[1](weights)
 
-    def with_sums(self, x: EncodedViews | Tensor, v: Tensor) -> tuple[Tensor, Callable[[Tensor], Sums]]:
+    def with_sums(self, x: EncodedViews | Tensor, v: Tensor) -> tuple[Tensor, Callable[[Tensor], base.Sums]]:
         """Distances of all views, and their sums for weights known later."""
         parts, present = self.metric.views_of(x)
         views = zip(self.metric.parts, parts, split_views(v, self.metric.shapes), self.metric.bends, strict=True)
-        found = [measured(part, own, at, bend) for part, own, at, bend in views]
+        found = [weighted_parts.measured(part, own, at, bend) for part, own, at, bend in views]
 
-        def sums(weights: Tensor) -> Sums:
+        def sums(weights: Tensor) -> base.Sums:
             each = [later(counted) for (_, later), counted in zip(found, self._weights(present, weights), strict=True)]
             return self._joined(each, v, whole=present is None)
 
@@ -374,7 +351,7 @@ class ViewMeans(ClosedForm):
             return [weights] * len(self.metric.parts)
         return [weights * counts[:, j : j + 1] for j in range(counts.shape[1])]
 
-    def _joined(self, found: Sequence[Sums], v: Tensor, *, whole: bool) -> Sums:
+    def _joined(self, found: Sequence[base.Sums], v: Tensor, *, whole: bool) -> base.Sums:
         """The quadratics of all views as one; where barycentres are means, factors are the tensor's affair."""
         factors = [1.0] * len(found) if self.quadratic else self.metric.factors
         places = split_views(v, self.metric.shapes)
@@ -385,9 +362,13 @@ class ViewMeans(ClosedForm):
             each = zip(factors, found, places, strict=True)
             curvature = joined([(factor * sums.curvature).expand_as(at) for factor, sums, at in each])
         if all(sums.gradient is None for sums in found):
-            return Sums(curvature, moment)
+            return base.Sums(curvature, moment)
         slopes = zip(self.metric.parts, self.metric.factors, found, places, strict=True)
-        return Sums(curvature, moment, joined([factor * slope_of(part, sums, at) for part, factor, sums, at in slopes]))
+        return base.Sums(
+            curvature,
+            moment,
+            joined([factor * weighted_parts.slope_of(part, sums, at) for part, factor, sums, at in slopes]),
+        )
 
     def tensor(self, u: Tensor) -> Tensor:
         """Each view's own matrix."""
@@ -421,14 +402,14 @@ class ViewMeans(ClosedForm):
 
 
 @dataclass(frozen=True)
-class ViewPasses(CompiledPasses):
+class ViewPasses(base.CompiledPasses):
     """The vectors' passes where all views are squared differences; elsewhere what the views' own add up to."""
 
     metric: Combined
 
     def round(
-        self, x: EncodedViews | Tensor, v: Tensor, previous: Tensor | None, **cost: Unpack[RoundCost]
-    ) -> FusedRound | None:
+        self, x: EncodedViews | Tensor, v: Tensor, previous: Tensor | None, **cost: Unpack[base.RoundCost]
+    ) -> base.FusedRound | None:
         """The vectors' pass over all views in a row."""
         rows = self._rows(x)
         if rows is None:
@@ -437,7 +418,7 @@ class ViewPasses(CompiledPasses):
         found = fused_vectors(rows, v * by, None if previous is None else previous * by, **cost)
         return None if found is None else found._replace(moment=found.moment / by)
 
-    def masses(self, x: EncodedViews | Tensor, v: Tensor, **cost: Unpack[RunCost]) -> Tensor | None:
+    def masses(self, x: EncodedViews | Tensor, v: Tensor, **cost: Unpack[base.RunCost]) -> Tensor | None:
         """The vectors' pass over all views in a row."""
         rows = self._rows(x)
         return None if rows is None else fused_vector_masses(rows, v * self._roots(v), **cost)
@@ -475,14 +456,14 @@ class ViewPasses(CompiledPasses):
         shapes, total, slopes = self.metric.shapes, a.new_zeros(len(a)), []
         ends = zip(self.metric.parts, self.metric.factors, split_views(a, shapes), split_views(b, shapes), strict=True)
         for part, factor, p, q in ends:
-            d, in_p, in_q = part.compiled.paired_gradients(p, q) or paired_slopes(part, p, q)
+            d, in_p, in_q = part.compiled.paired_gradients(p, q) or weighted_parts.paired_slopes(part, p, q)
             total = total + factor * d
             slopes.append((factor * in_p, factor * in_q))
         return total, joined([in_p for in_p, _ in slopes]), joined([in_q for _, in_q in slopes])
 
 
 @dataclass(frozen=True)
-class ViewLearner(Learner):
+class ViewLearner(base.Learner):
     """The views' units, and what their metrics learn."""
 
     metric: Combined
@@ -497,7 +478,7 @@ class ViewLearner(Learner):
             )
         parts = [self._part(j, x, weights) for j in range(len(metric.parts))]
         known = bool(metric.shares) and metric.shapes == _shapes(x.space)
-        effort = FOR_AGREEMENT if metric.shown is None or metric.weights == AGREEMENT else FOR_UNITS
+        effort = FOR_AGREEMENT if metric.shown is None or metric.weights == weighted_parts.AGREEMENT else FOR_UNITS
         return self._with(parts, x.space, None if known else sampled(parts, x, weights, effort))
 
     def describe(self, x: EncodedViews, weights: Tensor | None) -> ViewsSampled:
@@ -519,7 +500,7 @@ class ViewLearner(Learner):
         known = bool(self.metric.shares) and self.metric.shapes == _shapes(description.space)
         return self._with(parts, description.space, None if known else description.sample(parts))
 
-    def _with(self, parts: Sequence[SemiMetric], space: Views, sample: ViewSample | None) -> Combined:
+    def _with(self, parts: Sequence[base.SemiMetric], space: Views, sample: ViewSample | None) -> Combined:
         """The metric with fitted parts; with units, and weights where these are open, from a sample."""
         metric, names = self.metric, list(self.metric.metrics)
         found = replace(metric, metrics=dict(zip(names, parts, strict=True)), shapes=_shapes(space))
@@ -528,9 +509,9 @@ class ViewLearner(Learner):
         common, spreads = sample.common, sample.spreads
         if metric.shares:  # the same objects in another form, such as fewer steps: units of their own
             return replace(found, spreads=tuple(spreads), bends=tuple(sample.bends))
-        if metric.weights == AGREEMENT:
+        if metric.weights == weighted_parts.AGREEMENT:
             shares = weights_by(common).tolist()
-            say_unheard(names, shares, common)
+            weighted_parts.say_unheard(names, shares, common)
         else:
             shares = relative(metric.weights, names) if metric.rule is None else [1.0 / len(parts)] * len(parts)
         shares = without_constant(names, spreads, shares, say=metric.shown is None)
@@ -538,7 +519,7 @@ class ViewLearner(Learner):
         found = replace(found, spreads=tuple(spreads), bends=tuple(sample.bends), common=most)
         return replace(found, shares=tuple(shares))
 
-    def _part(self, j: int, x: EncodedViews, weights: Tensor | None) -> SemiMetric:
+    def _part(self, j: int, x: EncodedViews, weights: Tensor | None) -> base.SemiMetric:
         part, own, rows = self.metric.parts[j], x.parts[j], x.having(j)
         if len(rows) < len(x):
             part = part.fitted(own[rows], None if weights is None else weights[rows])

@@ -5,12 +5,11 @@ Both give ``merge`` the same pairs in the same order, so that both give the same
 
 from __future__ import annotations
 
-import queue
-import threading
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Generic, Literal, NamedTuple, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Generic, NamedTuple, TypeVar, cast
 
 import numpy as np
 
@@ -23,8 +22,7 @@ if TYPE_CHECKING:
     import torch
 
 T = TypeVar("T")
-#: What a thread that reads ahead says: an item, the end, or what went wrong.
-Said: TypeAlias = tuple[Literal["item"], T] | tuple[Literal["end"], None] | tuple[Literal["error"], BaseException]
+END = object()  # after the last item
 FAN_IN = 8  # answers merged by one task of a cluster; a power of two, so that the tree is that of pairs
 INLINE = 1 << 16  # bytes of a function that every task carries by itself; a larger one is sent once to each worker
 SHARE = 0.5  # of a worker's memory that one block may take
@@ -111,42 +109,12 @@ def firsts(lengths: Sequence[int]) -> list[int]:
 
 def ahead(items: Iterator[T]) -> Iterator[T]:
     """The same items, the next one read by another thread while the last is used."""
-    waiting: queue.Queue[Said[T]] = queue.Queue(maxsize=1)
-    stopped = threading.Event()
-
-    def read() -> None:
-        try:
-            for item in items:
-                if not _put(waiting, ("item", item), stopped):
-                    return
-            _put(waiting, ("end", None), stopped)
-        except BaseException as error:
-            _put(waiting, ("error", error), stopped)
-
-    reader = threading.Thread(target=read, name="softecm-reader", daemon=True)
-    reader.start()
-    try:
-        while True:
-            said = waiting.get()
-            if said[0] == "end":
-                return
-            if said[0] == "error":
-                raise said[1]
-            yield said[1]
-            del said
-    finally:
-        stopped.set()
-        reader.join()
-
-
-def _put(waiting: queue.Queue[Said[T]], said: Said[T], stopped: threading.Event) -> bool:
-    while not stopped.is_set():
-        try:
-            waiting.put(said, timeout=0.1)
-            return True
-        except queue.Full:
-            continue
-    return False
+    with ThreadPoolExecutor(1, "softecm-reader") as pool:
+        following = pool.submit(next, items, END)
+        while (item := following.result()) is not END:
+            following = pool.submit(next, items, END)
+            yield cast("T", item)
+            del item  # it may be large, and the next may take long to come
 
 
 class Streaming(Engine):

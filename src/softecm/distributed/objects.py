@@ -18,19 +18,11 @@ from softecm._engine import threads
 from softecm.distances.auto import ASKED, SERIES_AUTO, Look, MetricChoice, auto_of, kind_of, resolve_metric
 from softecm.distances.base import Learner, SemiMetric, distances_of
 from softecm.distances.series_auto import choose_series
+from softecm.distributed import passes
 from softecm.distributed.cluster import Cluster
 from softecm.distributed.encoding import Encoder, Facts, describe
 from softecm.distributed.engines import Engine, Placement
 from softecm.distributed.partition import ScatteredPartition, engine_for
-from softecm.distributed.passes import (
-    content,
-    distances_of_block,
-    mean_distance,
-    picked,
-    quantile,
-    roots_to_nearest,
-    two_nearest_of_block,
-)
 from softecm.distributed.seeding import arrivals, seed_scattered
 from softecm.distributed.sources import Raw, Source, block_weights, source_of
 from softecm.distributed.waiting import ClusterLost
@@ -61,7 +53,7 @@ class InBlocks(Objects[Scattered]):
 
     def from_center(self, q: float) -> float:
         """The weighted quantile of the distances to the barycentre of all, without gathering them."""
-        return quantile(self.x, partial(distances_of_block, metric=self.metric, point=self.center), q)
+        return passes.quantile(self.x, partial(passes.distances_of_block, metric=self.metric, point=self.center), q)
 
     def seeded(self, n_clusters: int, draw: Draw, rng: np.random.RandomState) -> Tensor:
         """k-means|| with the metric itself."""
@@ -83,16 +75,16 @@ class InBlocks(Objects[Scattered]):
 
     def nearest_spread(self, model: PrototypeModel) -> tuple[float, float]:
         """Two exact quantiles, without gathering the distances."""
-        median = quantile(self.x, partial(roots_to_nearest, model=model), 0.5)
-        return median, quantile(self.x, partial(roots_to_nearest, model=model, center=median), 0.5)
+        median = passes.quantile(self.x, partial(passes.roots_to_nearest, model=model), 0.5)
+        return median, passes.quantile(self.x, partial(passes.roots_to_nearest, model=model, center=median), 0.5)
 
     def second_nearest(self, model: PrototypeModel) -> NDArray[np.float64]:
         """One pass."""
-        return self.x.total(partial(two_nearest_of_block, model=model), operator.add)
+        return self.x.total(partial(passes.two_nearest_of_block, model=model), operator.add)
 
     def content(self) -> int:
         """The sum of the blocks' numbers."""
-        return content(self.x, self.space)
+        return passes.content(self.x, self.space)
 
     def partition(self, model: PrototypeModel) -> ScatteredPartition:
         """The credal partition a model gives these objects: computed where they are."""
@@ -182,8 +174,8 @@ def _prepared(
     encoder = replace(encoder, metric=metric)
     placement = Placement(chosen.device, float(chosen.n_sets) * chosen.n_init, chosen.n_jobs)
     x = engine.encoded(encoder, weights, facts.lengths, facts.weight, placement)
-    center = barycenter_from(metric, x, picked(x, space, start_rows(len(x)).numpy()).mean(0)[None, None], None)
-    spread = mean_distance(x, metric, center)
+    center = barycenter_from(metric, x, passes.picked(x, space, start_rows(len(x)).numpy()).mean(0)[None, None], None)
+    spread = passes.mean_distance(x, metric, center)
     names = None if facts.names is None else np.asarray(facts.names, dtype=object)
     columns = Columns(facts.n_features, names)
     cpu = torch.device("cpu")  # where the prototypes are; every block says where it is computed

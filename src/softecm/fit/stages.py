@@ -43,8 +43,7 @@ from softecm.fit.prepare import Draw, Objects, Version
 from softecm.fit.settings import GAIN, PrototypeModel, Settings
 from softecm.objective.problem import Exact
 from softecm.optim import Accelerated, Descent, Solver
-from softecm.spaces import Space
-from softecm.spaces.base import Encoded
+from softecm.spaces.base import Encoded, Space
 
 BETA = 1.2  # of the first stage, whatever the last run's: delta and sets are then the same for a whole grid
 SOFTER = (1.05, 1.02, 1.01)  # tried where that pulls clusters together

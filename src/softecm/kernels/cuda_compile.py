@@ -1,6 +1,6 @@
 """CUDA C++ compiled at run time, for every kernel of ours that runs on an NVIDIA GPU.
 
-Sources lie in ``cuda/``; NVRTC compiles them for the card at hand and for the macros asked for, through cuda-core or CuPy.
+Sources lie in ``cuda/``; NVRTC compiles them for the card at hand and for the macros asked for, through cuda-core.
 Compiled code is kept in a cache folder (``SOFTECM_CACHE``, else the user's cache).
 """
 
@@ -11,12 +11,12 @@ import importlib
 import os
 import re
 import sys
-from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 from types import ModuleType
+from typing import Any
 
 import torch
 
@@ -25,7 +25,7 @@ from softecm._atomic import write_bytes
 __all__ = ["Card", "Kernel", "available", "cache_folder", "card", "kernel", "on", "source"]
 
 _INSTALL = (
-    "code for the GPU is compiled when it is first used and needs cuda-core (or CuPy) and NVRTC: "
+    "code for the GPU is compiled when it is first used and needs cuda-core and NVRTC: "
     "pip install 'cuda-core[cu13]' (or 'cuda-core[cu12]', matching torch.version.cuda), or use device='cpu'."
 )
 
@@ -80,26 +80,32 @@ def card(device: int) -> Card:
 class Kernel:
     """A compiled function on one device, and how to start it."""
 
-    def __init__(
-        self, start: Callable[..., None], occupancy: Callable[[int, int], int], allow_shared: Callable[[int], None]
-    ) -> None:
-        self.start = start  # (stream, grid, block, bytes of shared memory, *arguments)
-        self._occupancy = occupancy
-        self._allow_shared = allow_shared
+    def __init__(self, core: ModuleType, function: Any, device: int) -> None:
+        self._launch, self._function, self._device = core.launch, function, device
+        self._config = lru_cache(maxsize=4096)(core.LaunchConfig)
+        self._stream = lru_cache(maxsize=256)(core.Stream.from_handle)
         self._allowed = 48 * 1024  # what every block may have without being asked
+
+    def start(
+        self, stream: int, grid: tuple[int, ...], block: tuple[int, ...], shared: int, *args: int | float
+    ) -> None:
+        """Run it on a stream of torch's, each block with so many bytes of shared memory."""
+        self._launch(self._stream(stream), self._config(grid, None, block, shared), self._function, *args)
 
     def resident(self, threads: int, shared: int) -> int:
         """Blocks of this size that one multiprocessor holds at a time."""
         if shared > self._allowed:
             self._allow_shared(shared)
             self._allowed = shared
-        return max(1, self._occupancy(threads, shared))
+        return max(1, int(self._function.occupancy.max_active_blocks_per_multiprocessor(threads, shared)))
 
-
-@lru_cache(maxsize=256)
-def kernel(device: int, name: str, defines: tuple[tuple[str, int], ...]) -> Kernel:
-    """The function ``name`` of ``cuda/name.cu``, compiled with these macros."""
-    return _backend()(device, name, source(f"{name}.cu"), defines)
+    def _allow_shared(self, shared: int) -> None:
+        driver = importlib.import_module("cuda.bindings.driver")
+        which = driver.CUfunction_attribute.CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES
+        handle, device = self._function.handle, driver.CUdevice(self._device)
+        (status,) = driver.cuKernelSetAttribute(which, shared, handle, device)
+        if status != driver.CUresult.CUDA_SUCCESS:
+            raise RuntimeError(f"The GPU refused {shared} bytes of shared memory per block ({status}).")
 
 
 def source(file: str) -> str:
@@ -109,50 +115,32 @@ def source(file: str) -> str:
 
 
 @lru_cache(maxsize=1)
-def _backend() -> Callable[[int, str, str, tuple[tuple[str, int], ...]], Kernel]:
-    """Cuda-core if it is there, else CuPy."""
+def _backend() -> ModuleType:
+    """``cuda.core``, once NVRTC is there, too."""
     try:
         core = importlib.import_module("cuda.core")
         if not hasattr(core, "Program"):  # cuda-core before 0.5
             core = importlib.import_module("cuda.core.experimental")
         importlib.import_module("cuda.bindings.nvrtc")
-        return lambda *args: _with_cuda_core(core, *args)
-    except ImportError:
-        pass
-    try:
-        cupy = importlib.import_module("cupy")
-        return lambda *args: _with_cupy(cupy, *args)
     except ImportError:
         raise ImportError(_INSTALL) from None
+    return core
 
 
-def _with_cuda_core(
-    core: ModuleType, device: int, name: str, source: str, defines: tuple[tuple[str, int], ...]
-) -> Kernel:
+@lru_cache(maxsize=256)
+def kernel(device: int, name: str, defines: tuple[tuple[str, int], ...]) -> Kernel:
+    """The function ``name`` of ``cuda/name.cu``, compiled with these macros."""
+    core = _backend()
     core.Device(device).set_current()
-    binary = _compiled(core, card(device).arch, source, defines)
+    binary = _compiled(core, card(device).arch, source(f"{name}.cu"), defines)
     try:
-        kernel = core.ObjectCode.from_cubin(binary).get_kernel(name)
+        function = core.ObjectCode.from_cubin(binary).get_kernel(name)
     except Exception as error:
         raise RuntimeError(
             f"The compiled kernel could not be loaded ({error}). The NVIDIA driver is probably older "
             "than the installed NVRTC: update the driver, or install cuda-core and NVRTC for its CUDA version."
         ) from error
-    config = lru_cache(maxsize=4096)(core.LaunchConfig)
-    stream = lru_cache(maxsize=256)(core.Stream.from_handle)
-    run = core.launch
-
-    def start(handle: int, grid: tuple[int, ...], block: tuple[int, ...], shared: int, *args: int | float) -> None:
-        run(stream(handle), config(grid, None, block, shared), kernel, *args)
-
-    def allow_shared(shared: int) -> None:
-        driver = importlib.import_module("cuda.bindings.driver")
-        which = driver.CUfunction_attribute.CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES
-        (status,) = driver.cuKernelSetAttribute(which, shared, kernel.handle, driver.CUdevice(device))
-        if status != driver.CUresult.CUDA_SUCCESS:
-            raise RuntimeError(f"The GPU refused {shared} bytes of shared memory per block ({status}).")
-
-    return Kernel(start, kernel.occupancy.max_active_blocks_per_multiprocessor, allow_shared)
+    return Kernel(core, function, device)
 
 
 def _compiled(core: ModuleType, arch: str, source: str, defines: tuple[tuple[str, int], ...]) -> bytes:
@@ -185,40 +173,3 @@ def _compiled_now(core: ModuleType, arch: str, source: str, defines: tuple[tuple
         define_macro=[(macro, str(value)) for macro, value in defines],
     )
     return bytes(core.Program(source, "c++", options=options).compile("cubin").code)
-
-
-@dataclass(frozen=True)
-class _Foreign:
-    """A stream of torch's, as the CUDA stream protocol wants it."""
-
-    handle: int
-
-    def __cuda_stream__(self) -> tuple[int, int]:
-        return 0, self.handle
-
-
-def _with_cupy(cupy: ModuleType, device: int, name: str, source: str, defines: tuple[tuple[str, int], ...]) -> Kernel:
-    options = ("-std=c++17", "-default-device", *(f"-D{macro}={value}" for macro, value in defines))
-    with cupy.cuda.Device(device):
-        function = cupy.RawModule(code=source, options=options).get_function(name)
-    current = getattr(cupy.cuda.Stream, "from_external", None)
-
-    @lru_cache(maxsize=256)
-    def stream(handle: int) -> AbstractContextManager[object]:
-        found: AbstractContextManager[object] = (
-            current(_Foreign(handle)) if current else cupy.cuda.ExternalStream(handle)
-        )
-        return found
-
-    def start(handle: int, grid: tuple[int, ...], block: tuple[int, ...], shared: int, *args: int | float) -> None:
-        with cupy.cuda.Device(device), stream(handle):
-            function(grid, block, args, shared_mem=shared)
-
-    def resident(threads: int, shared: int) -> int:
-        registers = 65536 // (max(32, (function.num_regs + 7) // 8 * 8) * threads)
-        return int(min(32, 2048 // threads, registers, 220 * 1024 // (shared + 1024)))
-
-    def allow_shared(shared: int) -> None:
-        function.max_dynamic_shared_size_bytes = shared
-
-    return Kernel(start, resident, allow_shared)

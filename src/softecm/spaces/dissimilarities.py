@@ -12,17 +12,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from softecm.files.expected import Misfit, count, listed, numeric_type, rules, text
-from softecm.spaces.base import (
-    BLOCK_ROWS,
-    Space,
-    check_indices,
-    refuse_negative,
-    refuse_not_finite,
-    refuse_not_square,
-    refuse_odd_numbers,
-    refuse_other_width,
-    symmetric,
-)
+from softecm.spaces import base
 from softecm.spaces.raw import raw_data, refuse_huge
 
 if TYPE_CHECKING:
@@ -54,7 +44,7 @@ def _are_numbers(names: Sequence[object]) -> bool:
 
 
 @dataclass(frozen=True)
-class Dissimilarities(Space):
+class Dissimilarities(base.Space):
     """Objects described by their dissimilarities to n training objects.
 
     A prototype is one of these objects (a tensor ``(k,)`` of indices), or a weighted mean of them (``(k, n + 1)``: the
@@ -68,7 +58,7 @@ class Dissimilarities(Space):
 
     def check_prototypes(self, prototypes: Tensor) -> None:
         """Weights of all objects and a constant, or the numbers of objects."""
-        refuse_odd_numbers(prototypes)
+        base.refuse_odd_numbers(prototypes)
         if prototypes.ndim == 1:
             sound = (prototypes == prototypes.round()) & (prototypes >= 0) & (prototypes < self.n_objects)
             if not bool(sound.all()):
@@ -84,7 +74,7 @@ class Dissimilarities(Space):
         raw.refuse_no_table()
         X = aligned(raw.value) if reset else raw.value
         if not reset:
-            refuse_other_width(estimator, X)
+            base.refuse_other_width(estimator, X)
         kinds: dict[str, Any] = {"dtype": [np.float64, np.float32], "accept_sparse": False, "ensure_all_finite": False}
         d: NDArray[np.floating]
         try:
@@ -92,15 +82,15 @@ class Dissimilarities(Space):
                 d = validate_data(estimator, X, reset=reset, **kinds)
             else:  # columns stand for the training objects in their order, and need no names
                 d = check_array(X, estimator=estimator, **kinds)
-                refuse_other_width(estimator, d)
+                base.refuse_other_width(estimator, d)
         except OverflowError:
             refuse_huge(X)
             raise
         if reset:
-            refuse_not_square(d)
-        refuse_not_finite(d)
-        refuse_negative(d)
-        return symmetric(d) if reset else d
+            base.refuse_not_square(d)
+        base.refuse_not_finite(d)
+        base.refuse_negative(d)
+        return base.symmetric(d) if reset else d
 
     def fit(self, X: NDArray[np.floating], *, dtype: torch.dtype) -> Dissimilarities:
         """Remember the number of objects."""
@@ -123,7 +113,7 @@ class Dissimilarities(Space):
 
     def encode_prototypes(self, prototypes: object) -> Tensor:
         """Prototypes given as indices of training objects."""
-        return torch.as_tensor(check_indices("init", np.asarray(prototypes), self.n_objects), dtype=self.dtype)
+        return torch.as_tensor(base.check_indices("init", np.asarray(prototypes), self.n_objects), dtype=self.dtype)
 
     def starts(self, x: Tensor, rows: Tensor) -> Tensor:
         """The indices themselves."""
@@ -142,13 +132,13 @@ class Dissimilarities(Space):
         """A number per object from the dissimilarities in its row, whatever their order and however often each occurs."""
         rows = np.asarray(x)
         keys = np.zeros(len(rows), dtype=np.uint64)
-        for start in range(0, len(rows), BLOCK_ROWS):
-            block = np.ascontiguousarray(rows[start : start + BLOCK_ROWS], dtype=np.float64)
+        for start in range(0, len(rows), base.BLOCK_ROWS):
+            block = np.ascontiguousarray(rows[start : start + base.BLOCK_ROWS], dtype=np.float64)
             bits = (block + 0.0).view(np.uint64)
             mixed = (bits ^ (bits >> np.uint64(31))) * np.uint64(HASHES[0])
             for factor in HASHES:  # the largest of several hashes: the same for any order and multiplicity
                 mixed = (mixed ^ (mixed >> np.uint64(29))) * np.uint64(factor)
-                keys[start : start + BLOCK_ROWS] ^= mixed.max(1)
+                keys[start : start + base.BLOCK_ROWS] ^= mixed.max(1)
         return keys
 
     @classmethod

@@ -16,20 +16,7 @@ from torch import Tensor
 from softecm._checks import is_whole, make_frame
 from softecm._text import column_label, place
 from softecm._warnings import UnseenCategoryWarning, warn
-from softecm.files.expected import (
-    POSITIVE,
-    Misfit,
-    array,
-    count,
-    either,
-    flag,
-    listed,
-    maybe,
-    number,
-    numeric_type,
-    rules,
-    text,
-)
+from softecm.files import expected as saved
 from softecm.files.values import Savable, own
 from softecm.spaces.base import ColumnKind, Space
 from softecm.spaces.column_learning import LevelSummary, NumberSummary, TableSummary, learn_number
@@ -72,12 +59,12 @@ class TableOptions(Savable):
     max_levels: int = 10_000
     nominal: bool = False  # every column is categorical, numbers too
     simplex: bool = False  # probabilities are encoded as they are, not scaled for squared differences
-    SAVED = rules(
-        scaling=text("std", "range", "robust", "none"),
-        category_weight=number(POSITIVE),
-        max_levels=count(),
-        nominal=flag,
-        simplex=flag,
+    SAVED = saved.rules(
+        scaling=saved.text("std", "range", "robust", "none"),
+        category_weight=saved.number(saved.POSITIVE),
+        max_levels=saved.count(),
+        nominal=saved.flag,
+        simplex=saved.flag,
     )
 
 
@@ -91,13 +78,13 @@ class Table(Space):
     dtype: torch.dtype = field(default=torch.float64)
     sample_weight: NDArray[np.float64] | None = None  # only while fitting
     optional: tuple[str, ...] = ()  # names of columns that a table to come may lack
-    SAVED = rules(
-        columns=listed(either(own(NumberColumn), own(CategoryColumn)), size="p", least=1),
+    SAVED = saved.rules(
+        columns=saved.listed(saved.either(own(NumberColumn), own(CategoryColumn)), size="p", least=1),
         options=own(TableOptions),
-        backend=maybe(text()),
-        dtype=numeric_type,
-        sample_weight=maybe(array("none")),
-        optional=listed(text()),
+        backend=saved.maybe(saved.text()),
+        dtype=saved.numeric_type,
+        sample_weight=saved.maybe(saved.array("none")),
+        optional=saved.listed(saved.text()),
     )
 
     def __post_init__(self) -> None:
@@ -106,14 +93,16 @@ class Table(Space):
     def check_options(self, expected: Self) -> None:
         """With columns that are sound together, read as the metric reads them."""
         if len({c.name for c in self.columns}) < len(self.columns):
-            raise Misfit("model_.space.columns holds a name twice")
+            raise saved.Misfit("model_.space.columns holds a name twice")
         for c in self.categories:
             if len(c.frequencies) != len(c.levels):
-                raise Misfit(f"model_.space.columns has {len(c.frequencies)} frequencies for {len(c.levels)} levels")
+                raise saved.Misfit(
+                    f"model_.space.columns has {len(c.frequencies)} frequencies for {len(c.levels)} levels"
+                )
         if any(c.kind == "ordinal" and not c.levels for c in self.numbers):
-            raise Misfit("model_.space.columns holds an ordinal column without levels")
+            raise saved.Misfit("model_.space.columns holds an ordinal column without levels")
         if expected.options.simplex != self.options.simplex:
-            raise Misfit("the metric reads categories in another way than model_.space")
+            raise saved.Misfit("the metric reads categories in another way than model_.space")
 
     def check(self, estimator: BaseEstimator, X: object, *, reset: bool) -> RawTable:
         """A table with the columns of the fit, in their order; ``reset`` takes it as the fit's."""

@@ -1,0 +1,280 @@
+"""``softecm cluster`` on a Parquet file that does not fit in memory: one block of rows after the other."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple, cast
+
+import numpy as np
+from numpy.typing import NDArray
+
+from softecm._text import shown_size
+from softecm.belief import CredalPartition
+from softecm.belief.totals import PartitionTotals
+from softecm.cli.fitting import FittedFile
+from softecm.cli.problems import Problem, mendable
+from softecm.cli.source import ObjectSource
+from softecm.readers import PARQUET, Column, Loaded, ReadOptions, check_file, words_of
+from softecm.readers.base import Sheet, check_names, readable
+from softecm.readers.frames import parquet_shape
+from softecm.readers.table import understood
+from softecm.report.words import counted_sentences
+
+if TYPE_CHECKING:
+    import pandas as pd
+    import pyarrow as pa
+
+    from softecm import SoftECM
+    from softecm.distributed import ParquetBlocks, ScatteredPartition
+
+SAMPLE = 20_000  # rows that are looked at one by one, and drawn in the report
+BATCH = 1 << 16
+UNITS = {
+    "": 1,
+    "k": 10**3,
+    "m": 10**6,
+    "g": 10**9,
+    "t": 10**12,
+    "ki": 1 << 10,
+    "mi": 1 << 20,
+    "gi": 1 << 30,
+    "ti": 1 << 40,
+}
+GOOD_PART = 0.6  # of what is free, by default
+TEXT = 8.0  # times the size of a text file: the table it becomes, and what is computed from it
+
+
+class Scan(NamedTuple):
+    """What one pass over the file tells."""
+
+    rows: int
+    sample: pd.DataFrame  # evenly spread rows
+    places: NDArray[np.int64]  # their numbers
+    gaps: dict[str, int]
+    varied: set[str]  # columns that hold more than one value
+
+
+@dataclass(frozen=True)
+class Blocks(ObjectSource):
+    """A Parquet file, read block by block; nothing of its length is held."""
+
+    rows: int
+    memory: int
+
+    @property
+    def n_objects(self) -> int:
+        """Rows of the file."""
+        return self.rows
+
+    def data(self, metric: str) -> ParquetBlocks:
+        """The blocks, with the columns that are kept."""
+        from softecm.distances import SEMI_METRICS
+        from softecm.distributed import ParquetBlocks
+        from softecm.spaces.real import RealVectors
+
+        words = [c.name for c in self.loaded.columns if c.kind == "category"]
+        plain = SEMI_METRICS[metric].space is RealVectors and not words
+        transform = None if plain else partial(_frame, words=words)
+        with mendable(ValueError):
+            return ParquetBlocks(self.file, self._kept, memory=self.memory, transform=transform)
+
+    @property
+    def _kept(self) -> list[str]:
+        return [str(name) for name in self.loaded.data.columns]
+
+    def write_masses(self, model: SoftECM, work: Path, clear: float) -> PartitionTotals:
+        """partition.parquet, with the ids where a column holds them."""
+        named = [c.name for c in self.loaded.columns if c.kind == "id" and c.detail != "counts the rows"]
+        source = self.data(model.model_.metric.name)
+        ids = None if not named else (table.column(0) for table in source.beside(named[:1]).read())
+        scattered = cast("ScatteredPartition", model.partition_)
+        totals = scattered.to_parquet(work / "partition.parquet", dtype="float32", ids=ids, clear=clear)
+        return replace(totals, focal=model.focal_sets_)
+
+    def sentences(self, model: SoftECM, totals: PartitionTotals) -> Sequence[str]:
+        """Counts; no object is named."""
+        return counted_sentences(
+            model.partition_, totals.decided, merged=bool(model.collapsed_), near=totals.nearly_between
+        )
+
+    def shown(self, model: SoftECM) -> CredalPartition:
+        """The sample."""
+        return model.predict_partition(self.loaded.data)
+
+    def reading(self) -> Sequence[str]:
+        """The blocks again."""
+        blocks = f"X = ParquetBlocks({str(self.file)!r}, {self._kept!r})"
+        return ("from softecm.distributed import ParquetBlocks", blocks)
+
+    def remarks(self) -> list[str]:
+        """How much the report shows."""
+        drawn = len(self.loaded)
+        return [f"The report shows a sample of {drawn:,} of {self.rows:,} objects.".replace(",", " ")]
+
+    def more(self, fitted: FittedFile) -> Mapping[str, object]:
+        """Time a round, and how many rows were sampled."""
+        pace = fitted.seconds_per_iteration
+        return {
+            "seconds_a_round": None if pace is None else round(pace, 4),
+            "streamed": True,
+            "sampled": len(self.loaded),
+        }
+
+
+def in_blocks(file: Path, options: ReadOptions, memory: int) -> Blocks:
+    """Look through a file once: what it holds, and a sample of it."""
+    check_file(file)
+    scan = scanned(file)
+    return Blocks(file, _understood(file, scan, options), scan.rows, memory)
+
+
+# ------------------------------------------------------------------ what the file holds
+
+
+def scanned(file: Path) -> Scan:
+    """Gaps, and which columns vary, exactly; a sample of rows for the rest."""
+    import pandas as pd
+    import pyarrow as pa
+    import pyarrow.parquet as parquet
+
+    with (
+        readable(file, ".parquet"),
+        parquet.ParquetFile(file, pre_buffer=False, buffer_size=1 << 20) as source,
+    ):
+        rows = source.metadata.num_rows
+        stride = max(1, rows // SAMPLE)
+        parts, places, first = [], [], 0
+        gaps = dict.fromkeys(source.schema_arrow.names, 0)
+        check_names(file, source.schema_arrow.names)
+        seen: dict[str, object] = {}
+        varied: set[str] = set()
+        for batch in source.iter_batches(BATCH, use_threads=False):
+            table = pa.Table.from_batches([batch])
+            table.validate(full=True)
+            here = np.arange((-first) % stride, len(table), stride)
+            parts.append(table.take(here).to_pandas())
+            places.append(here + first)
+            first += len(table)
+            for name in gaps:
+                column = table.column(name)
+                gaps[name] += _missing(column)
+                _look(column, name, seen, varied)
+    if not rows:
+        raise Problem(f"{file} has a header and no rows: there is nothing to cluster.")
+    sample = pd.concat(parts, ignore_index=True)
+    sample.columns = [str(name) for name in sample.columns]
+    return Scan(rows, sample, np.concatenate(places), gaps, varied)
+
+
+def _missing(column: pa.ChunkedArray) -> int:
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    count = int(column.null_count)
+    if pa.types.is_floating(column.type):
+        count += int(pc.sum(pc.is_nan(column)).as_py() or 0)
+    return count
+
+
+def _look(column: pa.ChunkedArray, name: str, seen: dict[str, object], varied: set[str]) -> None:
+    """Note a column of numbers that has held two values."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    if name in varied or not (pa.types.is_floating(column.type) or pa.types.is_integer(column.type)):
+        return
+    ends = pc.min_max(column).as_py()
+    values = {v for v in (*ends.values(), seen.get(name)) if v is not None and v == v}
+    if len(values) > 1:
+        varied.add(name)
+    elif values:
+        seen[name] = values.pop()
+
+
+def _understood(file: Path, scan: Scan, options: ReadOptions) -> Loaded:
+    """The columns as a sample of rows shows them, gaps counted over all rows."""
+    counting = _row_numbers(scan) if options.id_column is None else None
+    if counting is not None:
+        options = replace(options, drop=(*options.drop, counting))
+    once = [c for c in scan.sample.columns if c in scan.varied and scan.sample[c].nunique() == 1]
+    options = replace(options, numeric=(*options.numeric, *once))  # constant in the sample, not in the file
+    how = {"format": "parquet", "read": f"block by block; understood from {len(scan.sample):,} rows".replace(",", " ")}
+    loaded = understood(file, Sheet(scan.sample, how), options)
+    columns = tuple(
+        Column(c.name, "id", "counts the rows")
+        if c.name == counting
+        else replace(c, gaps=scan.gaps.get(c.name, c.gaps))
+        for c in loaded.columns
+    )
+    names = np.array([str(i + 1) for i in scan.places], dtype=object)
+    ids = loaded.ids if options.id_column is not None else names
+    return replace(loaded, columns=columns, ids=ids)
+
+
+def _row_numbers(scan: Scan) -> str | None:
+    """The column that counts the rows, if there is one."""
+    for name in scan.sample.columns:
+        values = scan.sample[name].to_numpy()
+        if values.dtype.kind in "iu" and len(values) > 9:
+            offset = values - scan.places
+            if (offset == offset[0]).all() and offset[0] in (0, 1):
+                return str(name)
+    return None
+
+
+def _frame(table: pa.Table, *, words: list[str]) -> object:
+    """A block as ``read`` would give it."""
+    frame = table.to_pandas()
+    frame.columns = [str(name) for name in frame.columns]
+    for name in words:
+        frame[name] = words_of(frame[name])
+    return frame
+
+
+# ------------------------------------------------------------------ how much memory a fit may use, and would need
+
+
+def parse(text: str) -> int:
+    """Bytes from "2GB", "500 MB" or "1.5GiB".
+
+    Examples
+    --------
+    >>> parse("2GB"), parse("1.5 GiB"), parse("500m")
+    (2000000000, 1610612736, 500000000)
+    """
+    match = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*([kmgt]?i?)b?\s*", text.lower())
+    if match is None or match[2] == "i" or not float(match[1]) > 0:
+        raise Problem(f"--memory must be a size such as 2GB or 500MB; got {text}.")
+    return int(float(match[1]) * UNITS[match[2]])
+
+
+def limit(memory: str | None) -> int:
+    """Bytes that may be used: as asked, or a good part of what is free."""
+    if memory is not None:
+        return parse(memory)
+    from softecm._engine import free_memory
+
+    return int(GOOD_PART * free_memory())
+
+
+def must_stream(file: Path, memory: str | None, n_sets: int) -> bool:
+    """Whether the file is to be read block by block; a text file beyond the memory asked for is refused."""
+    if not PARQUET.takes(file) or not file.is_file():
+        need = TEXT * file.stat().st_size if file.is_file() else 0.0
+        if memory is not None and need > parse(memory):
+            raise Problem(
+                f"{file} would need about {shown_size(need)}, more than --memory {memory}: save it as Parquet, which is "
+                "read block by block."
+            )
+        return False
+    return needed(file, n_sets) > limit(memory)
+
+
+def needed(file: Path, n_sets: int) -> float:
+    """Bytes a fit of the whole Parquet file takes: the table, its encoding, and some copies of the masses."""
+    rows, columns = parquet_shape(file)
+    return 8.0 * rows * float(3 * columns + 4 * (n_sets + 1))
