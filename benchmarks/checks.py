@@ -19,7 +19,7 @@ from softecm.native.library import expect
 def vector_round(x, v, factors, beta, delta2, tol):
     """A round with one before."""
     objects = rounds.vectors(x, v.shape[-1])
-    return rounds.sum_over_objects(objects, None, v, None, v, None, factors, beta, delta2, tol)
+    return rounds.sum_over_objects(objects, v, None, v, None, rounds.RoundPrices(None, factors, beta, delta2, tol))
 
 
 def least(job, repeat=7, number=20):

@@ -12,4 +12,5 @@ __all__ = ["MERGED", "Closed", "SquaredEuclidean", "choose", "evaluate", "mass_c
 def vector_round(x, weights, prototypes, previous, factors, beta, delta2, tol):
     """A round of vectors (n, p) on the CPU, as the kernel sums it."""
     objects = rounds.vectors(x, prototypes.shape[-1])
-    return rounds.sum_over_objects(objects, weights, prototypes, None, previous, None, factors, beta, delta2, tol)
+    prices = rounds.RoundPrices(weights, factors, beta, delta2, tol)
+    return rounds.sum_over_objects(objects, prototypes, None, previous, None, prices)

@@ -36,7 +36,7 @@ def calls(rng: np.random.Generator) -> dict[str, tuple]:
     def table_round(numbers, codes, observed, scale, slots, weights, v, t, factors, beta, delta2):
         rounds.table_round(
             rounds.TableData(numbers, codes, observed, scale, slots, size),
-            weights, v, t, None, None, factors, beta, delta2, 0.1,
+            v, t, None, None, rounds.RoundPrices(weights, factors, beta, delta2, 0.1),
         )  # fmt: skip
 
     def table_masses(numbers, codes, observed, scale, slots, v, t, factors):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
-from typing import TYPE_CHECKING, NamedTuple, Unpack
+from typing import TYPE_CHECKING, ClassVar, NamedTuple, Unpack
 
 import numpy as np
 import torch
@@ -13,11 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 from torch import Tensor
 
 from softecm.distances.base import ClosedForm, CompiledPasses, FusedRound, RoundCost, RunCost, Sums
-from softecm.distances.squared_euclidean import (
-    VectorPasses,
-    weighted_means,
-    weighted_sums,
-)
+from softecm.distances.squared_euclidean import ScaledPasses, VectorPasses, prices_of, weighted_means, weighted_sums
 from softecm.distances.weighted_parts import made_up
 from softecm.spaces.encoded import EncodedTable, Layout
 
@@ -158,24 +154,16 @@ def fused_table(x: EncodedTable, v: Tensor, previous: Tensor | None, **cost: Unp
     from softecm.kernels import rounds
 
     p = len(x.layout.number_weights)
-    weights = cost["weights"]
-    now = v.double()
-    before = None if previous is None else previous.double()
-    costs, mass, moment, counts, changes = (
-        torch.from_numpy(np.ascontiguousarray(value))
-        for value in rounds.table_round(
-            table_data(x),
-            None if weights is None else weights.double().numpy(),
-            now[..., :p].numpy(),
-            lookup_arrays(now, x.layout),
-            None if before is None else before[..., :p].numpy(),
-            None if before is None else lookup_arrays(before, x.layout),
-            cost["factors"].double().numpy(),
-            cost["beta"].double().numpy(),
-            cost["delta2"].double().numpy(),
-            cost["tol"],
-        )
+    now, before = v.double(), None if previous is None else previous.double()
+    found = rounds.table_round(
+        table_data(x),
+        now[..., :p].numpy(),
+        lookup_arrays(now, x.layout),
+        None if before is None else before[..., :p].numpy(),
+        None if before is None else lookup_arrays(before, x.layout),
+        prices_of(cost),
     )
+    costs, mass, moment, counts, changes = (torch.from_numpy(np.ascontiguousarray(part)) for part in found)
     sums = assemble(x.layout, mass, moment, counts.transpose(1, 2), gaps=x.scale is not None)
     return FusedRound(costs, sums.curvature.to(v.dtype), sums.moment.to(v.dtype), changes)
 
@@ -327,28 +315,14 @@ class WeighedMeans(ClosedForm):
 
 
 @dataclass(frozen=True)
-class WeighedPasses(CompiledPasses):
+class WeighedPasses(ScaledPasses):
     """The passes of tables, over columns that have been multiplied by the roots of their factors."""
 
     metric: Mixed
+    passes: ClassVar[CompiledPasses] = TablePasses()
 
-    def round(
-        self, x: EncodedTable | Tensor, v: Tensor, previous: Tensor | None, **cost: Unpack[RoundCost]
-    ) -> FusedRound | None:
-        """The table's or the vectors' pass."""
-        by = self.metric.roots(v)
-        fused = TablePasses().round(self._rows(x), v * by, None if previous is None else previous * by, **cost)
-        return None if fused is None else fused._replace(moment=fused.moment / by)
-
-    def masses(self, x: EncodedTable | Tensor, v: Tensor, **cost: Unpack[RunCost]) -> Tensor | None:
-        """The table's or the vectors' pass."""
-        return TablePasses().masses(self._rows(x), v * self.metric.roots(v), **cost)
-
-    def nearest(self, x: EncodedTable | Tensor, v: Tensor) -> tuple[Tensor, Tensor] | None:
-        """The vectors' pass; None for other tables."""
-        return TablePasses().nearest(self._rows(x), v * self.metric.roots(v))
-
-    def _rows(self, x: EncodedTable | Tensor) -> EncodedTable | Tensor:
+    def rows(self, x: EncodedTable | Tensor, shape: Sequence[int]) -> EncodedTable | Tensor:
+        """The columns so multiplied."""
         if isinstance(x, Tensor):
             return x * self.metric.roots(x)
         return weighed_table(x, self.metric.factors, self.metric.shares, self.metric.least_held)

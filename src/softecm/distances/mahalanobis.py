@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Unpack
 
 import numpy as np
 import torch
@@ -14,13 +13,7 @@ from torch import Tensor
 
 from softecm.belief import FocalSets
 from softecm.distances import base
-from softecm.distances.squared_euclidean import (
-    fused_vector_masses,
-    fused_vectors,
-    squared_differences,
-    weighted_means,
-    weighted_sums,
-)
+from softecm.distances.squared_euclidean import RowPasses, squared_differences, weighted_means, weighted_sums
 from softecm.files.expected import array, maybe, rules
 from softecm.spaces.base import Space
 
@@ -134,25 +127,23 @@ class OneMatrix(base.ClosedForm):
 
 
 @dataclass(frozen=True)
-class WhitenedPasses(base.CompiledPasses):
+class WhitenedPasses(RowPasses):
     """The compiled passes over whitened columns."""
 
     metric: Mahalanobis
 
-    def round(
-        self, x: Tensor, v: Tensor, previous: Tensor | None, **cost: Unpack[base.RoundCost]
-    ) -> base.FusedRound | None:
-        """Sums are turned back."""
-        white = self.metric.white
-        fused = fused_vectors(white(x), white(v), None if previous is None else white(previous), **cost)
-        if fused is None:
-            return None
-        back = torch.linalg.inv(self.metric.whitening(x))
-        return fused._replace(moment=(fused.moment @ back).to(v.dtype), curvature=fused.curvature.to(v.dtype))
+    def rows(self, x: Tensor, shape: Sequence[int]) -> Tensor:
+        """Whitened."""
+        return self.metric.white(x)
 
-    def masses(self, x: Tensor, v: Tensor, **cost: Unpack[base.RunCost]) -> Tensor | None:
-        """Nothing to turn back."""
-        return fused_vector_masses(self.metric.white(x), self.metric.white(v), **cost)
+    def points(self, v: Tensor) -> Tensor:
+        """Whitened."""
+        return self.metric.white(v)
+
+    def back(self, fused: base.FusedRound, v: Tensor) -> base.FusedRound:
+        """By the inverse of what whitens."""
+        inverse = torch.linalg.inv(self.metric.whitening(v))
+        return fused._replace(moment=(fused.moment @ inverse).to(v.dtype), curvature=fused.curvature.to(v.dtype))
 
 
 @dataclass(frozen=True)

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Unpack
 
 import torch
 from torch import Tensor
 
-from softecm.distances.base import ClosedForm, CompiledPasses, FusedRound, RoundCost, RunCost, SemiMetric, Sums
-from softecm.distances.squared_euclidean import fused_vector_masses, fused_vectors, squared_differences, weighted_means
+from softecm.distances.base import ClosedForm, FusedRound, SemiMetric, Sums
+from softecm.distances.squared_euclidean import (
+    RowPasses,
+    squared_differences,
+    weighted_means,
+)
 from softecm.files.expected import rules
 from softecm.spaces.series import OPTIONS, EncodedSeries, SeriesBatch, TimeSeries, as_batch
 
@@ -118,27 +121,18 @@ class StepMeans(ClosedForm):
         return weighted_means(flat, weights).reshape(*x.shape[: lead - 1], len(weights), *x.shape[lead:])
 
 
-@dataclass(frozen=True)
-class GaplessPasses(CompiledPasses):
+class GaplessPasses(RowPasses):
     """The compiled passes, for series without gaps."""
 
-    def round(
-        self, x: EncodedSeries, v: Tensor, previous: Tensor | None, **cost: Unpack[RoundCost]
-    ) -> FusedRound | None:
-        """The vectors' pass."""
-        values, observed = observed_steps(as_batch(x), v.shape[2])
-        if observed is not None:
-            return None
-        found = fused_vectors(
-            values.flatten(1), v.flatten(2), None if previous is None else previous.flatten(2), **cost
-        )
-        if found is None:
-            return None
-        return found._replace(curvature=found.curvature[..., None], moment=found.moment.reshape(v.shape))
+    def rows(self, x: EncodedSeries, shape: Sequence[int]) -> Tensor | None:
+        """The steps in a row."""
+        values, observed = observed_steps(as_batch(x), shape[0])
+        return None if observed is not None else values.flatten(1).contiguous()
 
-    def masses(self, x: EncodedSeries, v: Tensor, **cost: Unpack[RunCost]) -> Tensor | None:
-        """The vectors' pass."""
-        values, observed = observed_steps(as_batch(x), v.shape[1])
-        return (
-            None if observed is not None else fused_vector_masses(values.flatten(1).contiguous(), v.flatten(1), **cost)
-        )
+    def points(self, v: Tensor) -> Tensor:
+        """The steps in a row."""
+        return v.flatten(-2)
+
+    def back(self, fused: FusedRound, v: Tensor) -> FusedRound:
+        """Step by step."""
+        return fused._replace(curvature=fused.curvature[..., None], moment=fused.moment.reshape(v.shape))

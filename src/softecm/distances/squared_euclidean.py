@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Unpack
+from typing import TYPE_CHECKING, Any, ClassVar, Unpack
 
 import torch
 from torch import Tensor
 
-from softecm.distances.base import ClosedForm, CompiledPasses, FusedRound, RoundCost, SemiMetric, Sums
+from softecm.distances.base import ClosedForm, CompiledPasses, FusedRound, RoundCost, RunCost, SemiMetric, Sums
 from softecm.spaces.sparse import Combinations, SparseRows, WholeRows, in_full
+
+if TYPE_CHECKING:
+    from softecm.distances.mixed import Mixed
+    from softecm.distances.views import Combined
+    from softecm.kernels.rounds import RoundPrices
 
 Rows = Tensor | SparseRows
 WIDE = 1 << 19  # numbers of all points together, from which differences are not taken all at once
@@ -53,21 +59,19 @@ def fused_vectors(x: Rows, v: Tensor, previous: Tensor | None, **cost: Unpack[Ro
         return _fused_on_gpu(rows, v, previous, **cost)
     from softecm.kernels.rounds import sum_over_objects, vectors
 
-    weights = cost["weights"]
-    total, mass, moment, _, change = sum_over_objects(
-        vectors(rows.numpy(), v.shape[-1]),
-        None if weights is None else weights.double().numpy(),
-        v.double().numpy(),
-        None,
-        None if previous is None else previous.double().numpy(),
-        None,
-        cost["factors"].double().numpy(),
-        cost["beta"].double().numpy(),
-        cost["delta2"].double().numpy(),
-        cost["tol"],
-    )
-    sums = torch.from_numpy(mass).to(v.dtype), torch.from_numpy(moment).to(v.dtype)
-    return FusedRound(torch.from_numpy(total), *sums, torch.from_numpy(change))
+    objects, before = vectors(rows.numpy(), v.shape[-1]), None if previous is None else previous.double().numpy()
+    sums = sum_over_objects(objects, v.double().numpy(), None, before, None, prices_of(cost))
+    total, mass, moment, _, change = map(torch.from_numpy, sums)
+    return FusedRound(total, mass.to(v.dtype), moment.to(v.dtype), change)
+
+
+def prices_of(cost: RoundCost) -> RoundPrices:
+    """What masses cost, as the kernels take it."""
+    from softecm.kernels.rounds import RoundPrices
+
+    weights = None if cost["weights"] is None else cost["weights"].double().numpy()
+    factors, beta, delta2 = (price.double().numpy() for price in (cost["factors"], cost["beta"], cost["delta2"]))
+    return RoundPrices(weights, factors, beta, delta2, cost["tol"])
 
 
 def _fused_on_gpu(x: Tensor, v: Tensor, previous: Tensor | None, **cost: Unpack[RoundCost]) -> FusedRound | None:
@@ -138,6 +142,55 @@ class VectorPasses(CompiledPasses):
 
         distances, which = nearest(rows.numpy(), v.double().numpy())
         return torch.from_numpy(distances), torch.from_numpy(which)
+
+
+class RowPasses(CompiledPasses):
+    """The vectors' passes, for objects that can be written as rows whose squared differences are the distances."""
+
+    passes: ClassVar[CompiledPasses] = VectorPasses()
+
+    @abstractmethod
+    def rows(self, x: Any, shape: Sequence[int]) -> Any:
+        """Objects as rows, beside prototypes of this shape; None where they can't be."""
+
+    @abstractmethod
+    def points(self, v: Tensor) -> Tensor:
+        """Prototypes (..., f, *shape) as rows of the same kind."""
+
+    @abstractmethod
+    def back(self, fused: FusedRound, v: Tensor) -> FusedRound:
+        """What was summed up over rows, for prototypes."""
+
+    def round(self, x: Any, v: Tensor, previous: Tensor | None, **cost: Unpack[RoundCost]) -> FusedRound | None:
+        """Of rows, turned back."""
+        rows = self.rows(x, v.shape[2:])
+        before = None if previous is None else self.points(previous)
+        fused = None if rows is None else self.passes.round(rows, self.points(v), before, **cost)
+        return None if fused is None else self.back(fused, v)
+
+    def masses(self, x: Any, v: Tensor, **cost: Unpack[RunCost]) -> Tensor | None:
+        """Of rows: nothing to turn back."""
+        rows = self.rows(x, v.shape[1:])
+        return None if rows is None else self.passes.masses(rows, self.points(v), **cost)
+
+
+class ScaledPasses(RowPasses):
+    """The same where a prototype is turned into a row by the roots of its coordinates' factors."""
+
+    metric: Combined | Mixed
+
+    def points(self, v: Tensor) -> Tensor:
+        """Each coordinate times its root."""
+        return v * self.metric.roots(v)
+
+    def back(self, fused: FusedRound, v: Tensor) -> FusedRound:
+        """The other way."""
+        return fused._replace(moment=fused.moment / self.metric.roots(v))
+
+    def nearest(self, x: Any, v: Tensor) -> tuple[Tensor, Tensor] | None:
+        """Of rows."""
+        rows = self.rows(x, v.shape[1:])
+        return None if rows is None else self.passes.nearest(rows, self.points(v))
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,7 @@ import functools
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, Unpack
+from typing import Any
 
 import numpy as np
 import torch
@@ -17,7 +17,7 @@ from softecm._checks import check_choice
 from softecm.belief import FocalSets
 from softecm.distances import base, weighted_parts
 from softecm.distances.listing import SEMI_METRICS
-from softecm.distances.squared_euclidean import VectorPasses, fused_vector_masses, fused_vectors
+from softecm.distances.squared_euclidean import ScaledPasses
 from softecm.distances.view_statistics import (
     FOR_AGREEMENT,
     FOR_UNITS,
@@ -273,6 +273,11 @@ class Combined(weighted_parts.Weighed):
 
         return weighted_parts.Apart(each, there, sums)
 
+    def roots(self, like: Tensor) -> Tensor:
+        """The root of each coordinate's factor (width,)."""
+        pairs = zip(self.factors, self.shapes, strict=True)
+        return torch.cat([like.new_full((math.prod(shape),), math.sqrt(factor)) for factor, shape in pairs])
+
     def separate(self, v: Tensor) -> Sequence[tuple[base.SemiMetric, Tensor]]:
         """View by view."""
         return list(zip(self.parts, split_views(v, self.shapes), strict=True))
@@ -402,33 +407,12 @@ class ViewMeans(base.ClosedForm):
 
 
 @dataclass(frozen=True)
-class ViewPasses(base.CompiledPasses):
+class ViewPasses(ScaledPasses):
     """The vectors' passes where all views are squared differences; elsewhere what the views' own add up to."""
 
     metric: Combined
 
-    def round(
-        self, x: EncodedViews | Tensor, v: Tensor, previous: Tensor | None, **cost: Unpack[base.RoundCost]
-    ) -> base.FusedRound | None:
-        """The vectors' pass over all views in a row."""
-        rows = self._rows(x)
-        if rows is None:
-            return None
-        by = self._roots(v)
-        found = fused_vectors(rows, v * by, None if previous is None else previous * by, **cost)
-        return None if found is None else found._replace(moment=found.moment / by)
-
-    def masses(self, x: EncodedViews | Tensor, v: Tensor, **cost: Unpack[base.RunCost]) -> Tensor | None:
-        """The vectors' pass over all views in a row."""
-        rows = self._rows(x)
-        return None if rows is None else fused_vector_masses(rows, v * self._roots(v), **cost)
-
-    def nearest(self, x: EncodedViews | Tensor, v: Tensor) -> tuple[Tensor, Tensor] | None:
-        """The vectors' pass over all views in a row."""
-        rows = self._rows(x)
-        return None if rows is None else VectorPasses().nearest(rows, v * self._roots(v))
-
-    def _rows(self, x: EncodedViews | Tensor) -> Tensor | None:
+    def rows(self, x: EncodedViews | Tensor, shape: Sequence[int]) -> Tensor | None:
         """All views as rows of numbers (n, width) whose squared differences are the distances; made once."""
         parts, present = self.metric.views_of(x)
         if present is not None or not min(self.metric.shares) > 0:
@@ -443,13 +427,8 @@ class ViewPasses(base.CompiledPasses):
                 return None
             found.append(rows.flatten(1))
         whole = torch.cat(found, 1)
-        known[key] = (whole * self._roots(whole)).contiguous()
+        known[key] = (whole * self.metric.roots(whole)).contiguous()
         return known[key]
-
-    def _roots(self, like: Tensor) -> Tensor:
-        """The root of each coordinate's factor (width,)."""
-        pairs = zip(self.metric.factors, self.metric.shapes, strict=True)
-        return torch.cat([like.new_full((math.prod(shape),), math.sqrt(factor)) for factor, shape in pairs])
 
     def paired_gradients(self, a: Tensor, b: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         """Distances of matching rows and their derivatives, view by view."""

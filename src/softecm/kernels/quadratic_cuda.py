@@ -48,44 +48,27 @@ def run_round(
     outputs = f * (p + 1)
     with on(device):
         x = x.contiguous()
-        given = [
-            None if t is None else expect_on_device(name, t, x.device, shape)
-            for name, t, shape in (
-                ("weights", weights, (n,)),
-                ("prototypes", prototypes, (runs, f, p)),
-                ("previous", previous, (runs, f, p)),
-            )
-        ]
-        prices = [
-            expect_on_device(name, t, x.device, shape)
-            for name, t, shape in (
-                ("factors", factors, (runs, f)),
-                ("beta", beta, (runs,)),
-                ("delta2", delta2, (runs,)),
-            )
-        ]
+        shapes: dict[str, tuple[int, ...]] = {"weights": (n,), "prototypes": (runs, f, p), "previous": (runs, f, p)}
+        shapes |= {"factors": (runs, f), "beta": (runs,), "delta2": (runs,)}
+        values = zip(shapes.items(), (weights, prototypes, previous, factors, beta, delta2), strict=True)
+        checked = [None if t is None else expect_on_device(name, t, x.device, shape) for (name, shape), t in values]
         threads = _threads(f, p, card(device).shared)
         assert threads is not None  # as fits says
         sums = next(k for k in _SUMS if k * threads >= outputs)
-        found = kernel(
-            device, "quadratic_round", (("X64", int(x.dtype == torch.float64)), ("OUT", sums), ("THREADS", threads))
-        )
+        defines = (("X64", int(x.dtype == torch.float64)), ("OUT", sums), ("THREADS", threads))
+        compiled = kernel(device, "quadratic_round", defines)
         shared = _shared(f, p, threads, previous is not None)
-        resident = card(device).processors * found.resident(threads, shared)
+        resident = card(device).processors * compiled.resident(threads, shared)
         blocks = max(1, min(-(-n // threads), -(-4 * resident // runs)))
         partial = torch.empty((runs, blocks, outputs + 2), dtype=torch.float64, device=x.device)
-        found.start(
+        arrays = [x, *checked, partial]
+        compiled.start(
             torch.cuda.current_stream(x.device).cuda_stream,
             (blocks, runs, 1),
             (threads, 1, 1),
             shared,
-            x.data_ptr(),
-            *(0 if t is None else t.data_ptr() for t in given),
-            *(t.data_ptr() for t in prices),
-            partial.data_ptr(),
-            n,
-            f,
-            p,
+            *(0 if t is None else t.data_ptr() for t in arrays),
+            *(n, f, p),
         )
         table = partial[..., :outputs].sum(1).reshape(runs, f, p + 1)
         cost = partial[..., outputs].sum(1)

@@ -67,83 +67,81 @@ class RoundSums(NamedTuple):
     changes: Floats  # (runs,): largest change of a mass; a lower bound where above ``tol``; inf without ``previous``
 
 
+class RoundPrices(NamedTuple):
+    """What masses cost in a batch of runs, how much each object counts, and how far masses may move in a converged run."""
+
+    weights: Floats | None  # (n,)
+    factors: Floats  # (runs, f), the values of |A|^alpha
+    beta: Floats  # (runs,)
+    delta2: Floats  # (runs,), inf where the empty set is switched off
+    tol: float
+
+
 def table_round(
     data: TableData,
-    weights: Floats | None,
     prototypes: Floats,
     tables: Floats,
     previous: Floats | None,
     previous_tables: Floats | None,
-    factors: Floats,
-    beta: Floats,
-    delta2: Floats,
-    tol: float,
+    prices: RoundPrices,
 ) -> RoundSums:
     """Masses, objective and sums of a batch of runs over all objects of a table.
 
     Parameters
     ----------
     data : TableData
-    weights : (n,) or None
     prototypes, previous : (runs, f, p), the numbers' coordinates; ``previous`` None on the first round
     tables, previous_tables : (runs, slots, f), what each level adds to the distance to each prototype
-    factors : (runs, f), the values of |A|^alpha
-    beta, delta2 : (runs,); delta2 is inf where the empty set is switched off
-    tol : how far the masses may move in a converged run
+    prices : RoundPrices
     """
     runs, f, p = prototypes.shape
     slots, lanes = tables.shape[1], -(-f // LANES) * LANES
-    tables = expect("tables", tables, FLOAT64, (runs, slots, f))
-    if previous is None or previous_tables is None:
-        previous, before = None, None
-    else:
+    padded = _padded(expect("tables", tables, FLOAT64, (runs, slots, f)), lanes)
+    before = None
+    if previous is not None and previous_tables is not None:
         before = _padded(expect("previous tables", previous_tables, FLOAT64, (runs, slots, f)), lanes)
-    objects = _arguments(data, p, slots, lanes)
-    return sum_over_objects(
-        objects,
-        weights,
-        prototypes,
-        _padded(tables, lanes),
-        previous,
-        before,
-        factors,
-        beta,
-        delta2,
-        tol,
-        bool(len(data.scale)),
-    )
+    return sum_over_objects(_arguments(data, p, slots, lanes), prototypes, padded, previous, before, prices)
 
 
 def sum_over_objects(
     objects: Arguments,
-    weights: Floats | None,
     prototypes: Floats,
     tables: Floats | None,
     previous: Floats | None,
     previous_tables: Floats | None,
-    factors: Floats,
-    beta: Floats,
-    delta2: Floats,
-    tol: float,
-    has_gaps: bool = False,
+    prices: RoundPrices,
 ) -> RoundSums:
     """`table_round` for objects as the kernel takes them, and lookup tables that are padded already; None for vectors."""
     runs, f, p = prototypes.shape
-    n, q = int(objects[2]), int(objects[6])  # type: ignore[arg-type]
+    n, q, has_gaps = int(objects[2]), int(objects[6]), objects[9] is not None  # type: ignore[arg-type]
     slots, lanes = (0, 0) if tables is None else tables.shape[1:]
     prototypes = expect("prototypes", prototypes, FLOAT64, (runs, f, p))
-    factors = expect("factors", factors, FLOAT64, (runs, f))
-    beta, delta2 = expect("beta", beta, FLOAT64, (runs,)), expect("delta2", delta2, FLOAT64, (runs,))
-    weights = None if weights is None else expect("weights", weights, FLOAT64, (n,))
     before = None if previous is None else expect("previous", previous, FLOAT64, (runs, f, p))
+    weights = None if prices.weights is None else expect("weights", prices.weights, FLOAT64, (n,))
+    factors = expect("factors", prices.factors, FLOAT64, (runs, f))
+    beta, delta2 = (expect(name, getattr(prices, name), FLOAT64, (runs,)) for name in ("beta", "delta2"))
     parts = max(1, min(CHUNKS, n // 1024, SUM_BYTES // (8 * runs * (slots * lanes + 2 * f * (p + 1)))))
     chunk = -(-n // (parts * BLOCK)) * BLOCK
     costs, changes = np.zeros((runs, parts)), np.zeros((runs, parts))
     mass, moment = np.zeros((runs, parts, f, p if has_gaps else 1)), np.zeros((runs, parts, f, p))
     counts = np.zeros((runs, parts, slots, lanes))
-    given = (weights, prototypes, tables, before, previous_tables, factors, beta, delta2, tol, runs, f, chunk, parts)
+    at = (
+        weights,
+        prototypes,
+        tables,
+        before,
+        previous_tables,
+        factors,
+        beta,
+        delta2,
+        prices.tol,
+        runs,
+        f,
+        chunk,
+        parts,
+    )
     sums = (costs, mass, moment, counts if slots else None, changes)
-    share_out(_rounds, runs * n * f * (p + q) > PARALLEL, *objects, *given, *sums)
+    share_out(_rounds, runs * n * f * (p + q) > PARALLEL, *objects, *at, *sums)
     if previous is None:
         changes[:] = np.inf
     if parts == 1:

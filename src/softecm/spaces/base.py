@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import Field, replace
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Protocol, Self, TypeAlias
 
 import numpy as np
@@ -192,6 +193,36 @@ class Encoded(Protocol):
         """The same in main memory."""
 
     def __getitem__(self, rows: slice | Tensor, /) -> Self: ...
+
+
+class ByRow:
+    """A frozen dataclass of tensors with a row an object, and of such values, that is cut and moved field by field."""
+
+    __dataclass_fields__: ClassVar[dict[str, Field[object]]]
+    of_all: ClassVar[tuple[str, ...]] = ()  # fields without rows, which are moved and not cut
+
+    def __getitem__(self, rows: slice | Tensor) -> Self:
+        return self._mapped(lambda part: part[rows], self.of_all)
+
+    def to(self, device: torch.device) -> Self:
+        """The same on another device."""
+        return self._mapped(lambda part: part.to(device))
+
+    def cpu(self) -> Self:
+        """The same in main memory."""
+        return self.to(torch.device("cpu"))
+
+    def _mapped(self, function: Callable[[Any], object], but: Sequence[str] = ()) -> Self:
+        own = {name: getattr(self, name) for name, f in self.__dataclass_fields__.items() if f.init and name not in but}
+        return replace(self, **{name: _mapped(function, part) for name, part in own.items()})
+
+
+def _mapped(function: Callable[[Any], object], part: Any) -> object:
+    if isinstance(part, tuple):
+        return tuple(_mapped(function, one) for one in part)
+    if isinstance(part, dict):
+        return {name: _mapped(function, one) for name, one in part.items()}
+    return function(part) if hasattr(part, "to") else part
 
 
 class Described(Protocol):

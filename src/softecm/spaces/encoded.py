@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cached_property
 
 import numpy as np
@@ -11,7 +11,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from softecm.spaces.base import content_keys
+from softecm.spaces.base import ByRow, content_keys
 from softecm.spaces.columns import ROWS
 
 
@@ -67,7 +67,7 @@ class Layout:
 
 
 @dataclass(frozen=True)
-class EncodedTable:
+class EncodedTable(ByRow):
     """Objects of a table as the distances see them; cut into blocks like a tensor."""
 
     numbers: Tensor  # (n, p), 0 where missing
@@ -79,31 +79,6 @@ class EncodedTable:
 
     def __len__(self) -> int:
         return len(self.numbers)
-
-    def __getitem__(self, rows: slice | Tensor) -> EncodedTable:
-        return replace(
-            self,
-            numbers=self.numbers[rows],
-            codes=self.codes[rows],
-            observed=None if self.observed is None else self.observed[rows],
-            scale=None if self.scale is None else self.scale[rows],
-            known={key: value[rows] for key, value in self.known.items()},
-        )
-
-    def to(self, device: torch.device) -> EncodedTable:
-        """The same on another device."""
-        return replace(
-            self,
-            numbers=self.numbers.to(device),
-            codes=self.codes.to(device),
-            observed=None if self.observed is None else self.observed.to(device),
-            scale=None if self.scale is None else self.scale.to(device),
-            known={key: value.to(device) for key, value in self.known.items()},
-        )
-
-    def cpu(self) -> EncodedTable:
-        """The same in main memory."""
-        return self.to(torch.device("cpu"))
 
     @cached_property
     def codes_are_known(self) -> bool:

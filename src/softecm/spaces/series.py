@@ -16,7 +16,7 @@ from torch import Tensor
 from softecm._checks import check_choice, check_count
 from softecm._text import place
 from softecm.files.expected import Misfit, count, either, numeric_type, rules, text
-from softecm.spaces.base import LARGEST, Space, content_keys, refuse_large, refuse_odd_numbers, refuse_range
+from softecm.spaces.base import LARGEST, ByRow, Space, content_keys, refuse_large, refuse_odd_numbers, refuse_range
 from softecm.spaces.raw import as_plain
 
 if TYPE_CHECKING:
@@ -33,7 +33,7 @@ DETAIL = 0.75  # of the variance that remains
 
 
 @dataclass(frozen=True, eq=False)
-class SeriesBatch:
+class SeriesBatch(ByRow):
     """Series as the distances see them: padded values, lengths, which cells were observed, and what is known of each.
 
     ``known`` holds numbers a metric has computed for each series once (its Soft-DTW with itself, say), ``recent`` its
@@ -44,35 +44,19 @@ class SeriesBatch:
     lengths: Tensor | None = None  # (n,), None where all are L
     observed: Tensor | None = None  # (n, L, d) bool, None where every cell within the lengths was
     known: dict[Hashable, Tensor] = field(default_factory=dict)
-    recent: dict[Hashable, Tensor] = field(default_factory=dict)
+    recent: dict[Hashable, Tensor] = field(default_factory=dict, init=False)
 
     def __len__(self) -> int:
         return len(self.values)
 
-    def __getitem__(self, rows: slice | Tensor) -> SeriesBatch:
+    def __getitem__(self, rows: slice | Tensor) -> Self:
         if isinstance(rows, slice) and rows.indices(len(self)) == (0, len(self), 1):
             return self
+        return super().__getitem__(rows)
 
-        def cut(value: Tensor | None) -> Tensor | None:
-            return None if value is None else value[rows]
-
-        known = {key: value[rows] for key, value in self.known.items()}
-        return SeriesBatch(self.values[rows], cut(self.lengths), cut(self.observed), known)
-
-    def to(self, device: torch.device) -> SeriesBatch:
+    def to(self, device: torch.device) -> Self:
         """The same on another device."""
-        if self.values.device == device:
-            return self
-
-        def move(value: Tensor | None) -> Tensor | None:
-            return None if value is None else value.to(device)
-
-        known = {key: value.to(device) for key, value in self.known.items()}
-        return SeriesBatch(self.values.to(device), move(self.lengths), move(self.observed), known)
-
-    def cpu(self) -> SeriesBatch:
-        """The same on the CPU."""
-        return self.to(torch.device("cpu"))
+        return self if self.values.device == device else super().to(device)
 
 
 EncodedSeries: TypeAlias = SeriesBatch | Tensor  # a plain tensor: equal lengths, nothing missing

@@ -17,7 +17,7 @@ from torch import Tensor
 from softecm._text import place
 from softecm.files.expected import Misfit, array, count, listed, maybe, rules, text
 from softecm.files.values import by_itself, own
-from softecm.spaces.base import Encoded, Space
+from softecm.spaces.base import ByRow, Encoded, Space
 from softecm.spaces.raw import VIEWS_IN_BLOCKS, Frame, RawData, RawFrame, raw_data, refuse_other_order
 
 if TYPE_CHECKING:
@@ -66,7 +66,7 @@ class ViewsDescribed:
 
 
 @dataclass(frozen=True, eq=False)
-class EncodedViews:
+class EncodedViews(ByRow):
     """Objects as the distances see them, view by view; cut into blocks like a tensor."""
 
     parts: tuple[Encoded, ...]
@@ -74,26 +74,10 @@ class EncodedViews:
     middles: tuple[Tensor, ...]  # (1, *shape) a view: where an object without it starts; empty where none lacks one
     space: Views
     known: dict[Hashable, Tensor] = field(default_factory=dict)  # what a metric has made of the objects once
+    of_all = ("middles",)
 
     def __len__(self) -> int:
         return len(self.parts[0])
-
-    def __getitem__(self, rows: slice | Tensor) -> EncodedViews:
-        present = None if self.present is None else self.present[rows]
-        known = {key: value[rows] for key, value in self.known.items()}
-        return replace(self, parts=tuple(part[rows] for part in self.parts), present=present, known=known)
-
-    def to(self, device: torch.device) -> EncodedViews:
-        """The same on another device."""
-        present = None if self.present is None else self.present.to(device)
-        middles = tuple(middle.to(device) for middle in self.middles)
-        known = {key: value.to(device) for key, value in self.known.items()}
-        parts = tuple(part.to(device) for part in self.parts)
-        return replace(self, parts=parts, present=present, middles=middles, known=known)
-
-    def cpu(self) -> EncodedViews:
-        """The same in main memory."""
-        return self.to(torch.device("cpu"))
 
     def having(self, view: int) -> Tensor:
         """Which objects (m,) have a view."""
