@@ -1,12 +1,23 @@
 """Names inside the library that tests of behaviour need: when a module moves, only this file follows it."""
 
+import re
+from pathlib import Path
+
+import softecm
 from softecm.distances.squared_euclidean import SquaredEuclidean
 from softecm.fit.loop import MERGED, choose
 from softecm.kernels import rounds
 from softecm.objective.equations import evaluate, mass_cost, share
 from softecm.optim import Closed
 
-__all__ = ["MERGED", "Closed", "SquaredEuclidean", "choose", "evaluate", "mass_cost", "share", "vector_round"]
+__all__ = ["MERGED", "POINTS", "Closed", "SquaredEuclidean", "choose", "evaluate", "mass_cost", "share", "vector_round"]
+
+#: Where a process that writes dies when asked to, as the code names these points.
+POINTS = [
+    name
+    for path in sorted(Path(softecm.__file__).parent.rglob("*.py"))
+    for name in re.findall(r'reached\("([^"]*)"\)', path.read_text(encoding="utf-8"))
+]
 
 
 def vector_round(x, weights, prototypes, previous, factors, beta, delta2, tol):

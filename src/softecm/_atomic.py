@@ -3,7 +3,7 @@
 Whoever reads the path sees the old file or the whole new one, never a part, whenever the program or the machine stops.
 A link is written through: it stays a link, and the file it leads to is replaced. A temporary file or folder lies beside its
 target, or in it; what a killed program left is removed a day later, when something is next written there. At named points
-(``POINTS``) a test may have the process die: the variable ``SOFTECM_KILL_AT`` names one, with ``#k`` for the k-th
+(``reached``) a test may have the process die: the variable ``SOFTECM_KILL_AT`` names one, with ``#k`` for the k-th
 time it is reached, and the process ends there as if killed from outside. Without the variable nothing happens.
 """
 
@@ -200,22 +200,6 @@ def _remove(path: Path) -> None:
     else:
         path.unlink(missing_ok=True)
 
-
-POINTS = (
-    "atomic: temporary made",
-    "atomic: content written",
-    "atomic: before replace",
-    "atomic: after replace",
-    "folder: temporary made",
-    "folder: content written",
-    "folder: before replace",
-    "folder: file replaced",
-    "folder: after replace",
-    "journal: before line",
-    "journal: line half written",
-    "journal: line written",
-    "journal: before truncate",
-)
 
 KILLED = 137  # the exit status of a process ended by SIGKILL, as a shell tells it
 _seen: Counter[str] = Counter()

@@ -10,9 +10,10 @@ import numpy as np
 import pytest
 
 from hostile.kill_server import Server, served
+from internals import POINTS
 from problems import DEEP
 from softecm import SoftECM, _atomic
-from softecm._atomic import KILLED, POINTS
+from softecm._atomic import KILLED
 from softecm.files import journal
 from softecm.selection import batch, sweep
 

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import base64
 import binascii
-import hashlib
 import os
 import warnings
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, Literal, NamedTuple, TypeAlias
@@ -21,7 +20,7 @@ from torch import Tensor
 
 from softecm._engine import interruptible, threads
 from softecm._fingerprint import warn_unseen
-from softecm._progress import bar
+from softecm._progress import Counter, counted
 from softecm._version import __version__
 from softecm.algorithms.family import PrototypeFamily
 from softecm.belief import CredalPartition, FocalSets
@@ -39,14 +38,13 @@ from softecm.fit.settings import PrototypeModel
 from softecm.fit.stages import known_stage
 from softecm.objective.problem import set_barycenters
 from softecm.selection.batch import takes_dissimilarities
-from softecm.selection.grid import describe, digest
+from softecm.selection.grid import describe, described, digest, short_hash
 from softecm.selection.stability import part_of
 from softecm.spaces.base import Encoded
 from softecm.spaces.raw import raw_data
 
 FloatArray = NDArray[np.float64]
 Resample: TypeAlias = Literal["auto", "bootstrap", "half"]
-WITHOUT_EFFECT = ("callback", "device", "n_jobs", "verbose")
 MOST_AT_ONCE = 32
 CONCERNED = 0.01  # mass beside single clusters from which an object may lie between them, or nowhere
 
@@ -328,9 +326,7 @@ def refits(
     warn_unseen(getattr(model, "metric", None), f"journal {journal}")
     work = {
         "data": digest(refitting.X),
-        "model": hashlib.sha256(repr((type(model).__name__, _described(model), refitting.way)).encode()).hexdigest()[
-            :16
-        ],
+        "model": short_hash((type(model).__name__, _described(model), refitting.way)),
         "version of softecm": __version__,
     }
     with Journal(journal, work, lambda _, row: _read(row, refitting) is not None, "calibration") as book:
@@ -338,9 +334,7 @@ def refits(
 
 
 def _described(model: Any) -> list[tuple[str, str]]:
-    own = sorted(
-        (name, describe(value)) for name, value in model.get_params(False).items() if name not in WITHOUT_EFFECT
-    )
+    own = described(model.get_params(False))
     return [*own, ("masses", describe(np.asarray(model.partition_.masses)))]
 
 
@@ -353,7 +347,7 @@ def _all(refitting: Refitting, n_boot: int, book: Journal | None, progress: bool
         if known is not None and item.isdecimal() and int(item) < n_boot:
             _put(refits, [int(item)], Refits(*(part[None] for part in known)))
             done[int(item)] = True
-    with _counted(progress, n_boot, int(done.sum())) as advance:
+    with counted("refits", n_boot, int(done.sum())) if progress else nullcontext(Counter()) as counter:
         try:
             for numbers, batch in _run(refitting, np.flatnonzero(~done).tolist(), client):
                 _put(refits, numbers, batch)
@@ -361,7 +355,7 @@ def _all(refitting: Refitting, n_boot: int, book: Journal | None, progress: bool
                 if book is not None:
                     rows = [_row(Refits(*one)) for one in zip(*batch, strict=True)]
                     book.write([str(b) for b in numbers], rows)
-                advance(len(numbers))
+                counter.advance(len(numbers))
         except KeyboardInterrupt as error:
             go_on = (
                 "give journal= a name to be able to resume"
@@ -391,12 +385,8 @@ def _run(refitting: Refitting, todo: Sequence[int], client: Any) -> Iterator[Bat
         return
     from softecm.distributed.waiting import as_done
 
-    scattered = client.scatter(refitting, broadcast=True)
-    futures = [client.submit(run_batch, scattered, numbers, pure=False) for numbers in batches]
-    try:
-        yield from as_done(client, futures)
-    finally:
-        client.cancel(futures)
+    shared = client.scatter(refitting, broadcast=True)
+    yield from as_done(client, run_batch, [(shared, numbers) for numbers in batches])
 
 
 def run_batch(refitting: Refitting, numbers: Sequence[int]) -> Batch:
@@ -424,13 +414,3 @@ def _read(row: Mapping[str, Any], refitting: Refitting) -> Refits | None:
     except (KeyError, TypeError, ValueError, binascii.Error):
         return None
     return Refits(**parts)
-
-
-@contextmanager
-def _counted(shown: bool, total: int, done: int) -> Iterator[Callable[[int], None]]:
-    if not shown:
-        yield lambda _: None
-        return
-    with bar() as shown_bar:
-        number = shown_bar.add_task("refits", total=total, completed=done)
-        yield lambda more: shown_bar.advance(number, more)

@@ -11,7 +11,6 @@ import logging
 import sys
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager
 from typing import Any, Protocol, cast
 
 #: Seconds without a worker that can work, or without a word from the scheduler, after which a cluster is lost.
@@ -68,9 +67,6 @@ class Client(Protocol):
 
     def compute(self, tasks: Delayed | Sequence[Delayed]) -> Any:
         """Start tasks: a future, or a list of them."""
-
-    def as_current(self) -> AbstractContextManager[object]:
-        """Inside, it is the client in use."""
 
 
 def current_client() -> Client | None:
@@ -139,10 +135,11 @@ def answer(client: Client, task: Delayed, homes: Iterable[str] = ()) -> Any:
             future.cancel()
 
 
-def as_done(client: Client, futures: Sequence[Future]) -> Iterator[Any]:
-    """Values of futures as they are computed; ``ClusterLost`` where nobody can compute them for ``LOST`` seconds."""
+def as_done(client: Any, function: Callable[..., object], calls: Iterable[tuple[object, ...]]) -> Iterator[Any]:
+    """Answers of calls by the workers as they come; ``ClusterLost`` where nobody can compute one for ``LOST`` seconds."""
     from distributed import wait
 
+    futures = [client.submit(function, *arguments, pure=False) for arguments in calls]
     pending, watch = list(futures), Watch(client)
     try:
         while pending:
@@ -158,6 +155,8 @@ def as_done(client: Client, futures: Sequence[Future]) -> Iterator[Any]:
     except Exception as error:
         _tell(error)
         raise
+    finally:
+        client.cancel(futures)
 
 
 def some_workers(client: Client) -> Mapping[str, Mapping[str, Any]]:

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 #: Names of parameters and the values to try; several of them are their union.
 Grid: TypeAlias = Mapping[str, object] | Sequence[Mapping[str, object]]
 FREE = ("alpha", "beta", "delta", "lam", "random_state")  # may differ between the runs of one batch
+WITHOUT_EFFECT = ("callback", "device", "n_jobs", "verbose")  # on the numbers
 METRIC = "metric__"
 
 
@@ -199,6 +200,16 @@ def describe(value: object) -> str:
     if isinstance(value, list | tuple):
         return f"[{', '.join(map(describe, value))}]"
     return repr(value)
+
+
+def described(params: Mapping[str, object]) -> list[tuple[str, str]]:
+    """Parameters that have an effect on the numbers, as text, by name."""
+    return sorted((name, describe(value)) for name, value in params.items() if name not in WITHOUT_EFFECT)
+
+
+def short_hash(value: object) -> str:
+    """A short text for a value that is plain."""
+    return hashlib.sha256(repr(value).encode()).hexdigest()[:16]
 
 
 def digest(*values: object) -> str:

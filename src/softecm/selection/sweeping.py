@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import hashlib
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import nullcontext
-from dataclasses import dataclass, replace
+from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 import numpy as np
@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from softecm._checks import check_count, is_number
 from softecm._errors import reason
 from softecm._fingerprint import warn_unseen
-from softecm._progress import bar as counting
+from softecm._progress import Counter, counted
 from softecm._version import __version__
 from softecm._warnings import warn
 from softecm.distances.views import Combined
@@ -24,19 +24,16 @@ from softecm.files.journal import Journal
 from softecm.fit.loop import Progress
 from softecm.selection.batch import Data, batch_size, run_cells
 from softecm.selection.evidence import mixture_column
-from softecm.selection.grid import Cell, Grid, Task, describe, digest, make_cells, make_tasks
+from softecm.selection.grid import Cell, Grid, Task, describe, described, digest, make_cells, make_tasks, short_hash
 from softecm.selection.measures import Measures, Value
 from softecm.selection.result import Sweep
 from softecm.selection.stability import run_stability
 from softecm.spaces.views import n_objects
 
 if TYPE_CHECKING:
-    from rich.progress import Progress as RichProgress
-
     from softecm.algorithms.base import EvidentialClusterer
 
 Row = dict[str, Value]
-WITHOUT_EFFECT = ("callback", "device", "n_jobs", "verbose")  # on the numbers
 #: Columns of a row that hold numbers; the first is always there.
 NUMBERS = (
     *("objective", "separation", "collapsed", "n_iter", "converged", "delta_found", "seconds"),
@@ -128,7 +125,7 @@ class _Options(NamedTuple):
 
     progress: bool
     n_jobs: int | None
-    client: object
+    client: Any
 
 
 def _solved(
@@ -138,19 +135,17 @@ def _solved(
     done: dict[str, Row] = {} if book is None else {item: dict(row) for item, row in book.done.items()}
     tasks = _tasks(cells, datasets, resamples, done)
     finished = 0
-    with counting() if how.progress else nullcontext() as rich:
-        before = len(cells) - sum(len(t.cells) for t in tasks if t.kind == "cells")
-        if rich is not None:
-            rich.add_task("sweep", total=before + sum(len(task.cells) for task in tasks), completed=before)
-        bar = _Bar(rich)
+    before = len(cells) - sum(len(t.cells) for t in tasks if t.kind == "cells")
+    total = before + sum(len(task.cells) for task in tasks)
+    with counted("sweep", total, before) if how.progress else nullcontext(Counter()) as counter:
         try:
-            for task, rows in _run(tasks, datasets, resamples, how, bar):
+            for task, rows in _run(tasks, datasets, resamples, how, counter):
                 items = [_item(task.kind, cell) for cell in task.cells]
                 done.update(zip(items, rows, strict=True))
                 if book is not None:
                     book = _noted(book, items, rows)
                 finished += 1
-                bar.finished(task)
+                counter.advance(len(task.cells))
         except KeyboardInterrupt as error:
             kept = f"with journal {book.path} the same call resumes" if book is not None else "see .partial"
             message = f"interrupted with {finished} of {len(tasks)} batches done; {kept}."
@@ -222,18 +217,12 @@ def _tasks(
 
 def _work(cells: Sequence[Cell], datasets: Mapping[str, Data], resamples: int) -> dict[str, str]:
     """What a journal must agree on before it is gone on with: what changes the numbers, and nothing else."""
-    grid = [
-        (c.data, type(c.model).__name__, _described(c.params), _described(c.model.get_params(False))) for c in cells
-    ]
+    grid = [(c.data, type(c.model).__name__, described(c.params), described(c.model.get_params(False))) for c in cells]
     return {
         "data": digest([d.token for d in datasets.values()], list(datasets)),
-        "grid": hashlib.sha256(repr((grid, resamples)).encode()).hexdigest()[:16],
+        "grid": short_hash((grid, resamples)),
         "version of softecm": __version__,
     }
-
-
-def _described(params: Mapping[str, object]) -> list[tuple[str, str]]:
-    return sorted((name, describe(value)) for name, value in params.items() if name not in WITHOUT_EFFECT)
 
 
 def _noted(book: Journal, items: Sequence[str], rows: list[Row]) -> Journal | None:
@@ -256,14 +245,18 @@ def run_task(task: Task, data: Data, resamples: int, report: Callable[[Progress]
 
 
 def _run(
-    tasks: Sequence[Task], datasets: Mapping[str, Data], resamples: int, how: _Options, bar: _Bar
+    tasks: Sequence[Task], datasets: Mapping[str, Data], resamples: int, how: _Options, counter: Counter
 ) -> Iterator[tuple[Task, list[Row]]]:
     """Tasks and their rows as they are finished: here, in other processes, or on a cluster."""
     if how.client is not None:
-        yield from _on_cluster(tasks, datasets, resamples, how.client)
+        from softecm.distributed.waiting import as_done
+
+        shared = {name: how.client.scatter(datasets[name], broadcast=True) for name in {task.data for task in tasks}}
+        yield from as_done(how.client, _numbered, [(task, shared[task.data], resamples) for task in tasks])
     elif how.n_jobs is None or how.n_jobs == 1 or len(tasks) < 2:
         for task in tasks:
-            yield task, run_task(task, datasets[task.data], resamples, bar.report(task))
+            shown = partial(_describe, counter, task) if how.progress else None
+            yield task, run_task(task, datasets[task.data], resamples, shown)
     else:
         from joblib import Parallel, delayed
 
@@ -275,18 +268,9 @@ def _numbered(task: Task, data: Data, resamples: int) -> tuple[Task, list[Row]]:
     return task, run_task(task, data, resamples)
 
 
-def _on_cluster(
-    tasks: Sequence[Task], datasets: Mapping[str, Data], resamples: int, client: Any
-) -> Iterator[tuple[Task, list[Row]]]:
-    from softecm.distributed.waiting import as_done
-
-    names = {task.data for task in tasks}
-    scattered = {name: client.scatter(datasets[name], broadcast=True) for name in names}
-    futures = [client.submit(_numbered, task, scattered[task.data], resamples, pure=False) for task in tasks]
-    try:
-        yield from as_done(client, futures)
-    finally:
-        client.cancel(futures)
+def _describe(counter: Counter, task: Task, progress: Progress) -> None:
+    moving = f"round {progress.iteration}, {progress.n_active} of {len(progress.objective)} runs moving"
+    counter.describe(f"{task.data or 'sweep'}: {moving}")
 
 
 def _table(cells: Sequence[Cell], done: Mapping[str, Row], partial: bool = False) -> Sweep | None:
@@ -322,27 +306,3 @@ def _column(values: list[Value]) -> NDArray[np.generic]:
     column = np.empty(len(values), dtype=object)
     column[:] = values
     return column
-
-
-@dataclass(frozen=True)
-class _Bar:
-    """Where progress is shown; nowhere without Rich's bar."""
-
-    rich: RichProgress | None
-
-    def report(self, task: Task) -> Callable[[Progress], object] | None:
-        """What is called after every iteration of a task."""
-        rich = self.rich
-        if rich is None:
-            return None
-
-        def told(progress: Progress) -> None:
-            moving = f"round {progress.iteration}, {progress.n_active} of {len(progress.objective)} runs moving"
-            rich.update(rich.task_ids[0], description=f"{task.data or 'sweep'}: {moving}")
-
-        return told
-
-    def finished(self, task: Task) -> None:
-        """Count a task."""
-        if self.rich is not None:
-            self.rich.advance(self.rich.task_ids[0], len(task.cells))
