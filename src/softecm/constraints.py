@@ -97,9 +97,11 @@ def close_constraints(must_link: ArrayLike | None, cannot_link: ArrayLike | None
     >>> closed.cannot_link.tolist()
     [[0, 3], [1, 3], [2, 3]]
     """
+    import pandas as pd
+
     must, cannot = check_constraints(must_link, cannot_link, n_objects)
     group = groups_of(must, n_objects)
-    members = _members(group)
+    members = pd.Series(group).groupby(group).indices
     together = [_all_pairs(rows) for rows in members.values() if len(rows) > 1]
     between = {(int(a), int(b)) for a, b in np.sort(group[cannot], axis=1)}
     new_cannot = [np.stack(np.meshgrid(members[a], members[b], indexing="ij"), -1).reshape(-1, 2) for a, b in between]
@@ -479,12 +481,6 @@ def _joined(pairs: Pairs, n_objects: int) -> Any:
 
     first, second = pairs.astype(np.int32).T  # older releases of SciPy walk through no others
     return coo_array((np.ones(len(pairs)), (first, second)), shape=(n_objects, n_objects)).tocsr()
-
-
-def _members(group: NDArray[np.int64]) -> dict[int, NDArray[np.int64]]:
-    order = np.argsort(group, kind="stable")
-    cuts = np.flatnonzero(np.diff(group[order])) + 1
-    return {int(group[rows[0]]): rows for rows in np.split(order, cuts) if len(rows)}
 
 
 def _all_pairs(rows: NDArray[np.int64]) -> Pairs:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import chain, combinations, filterfalse, repeat
@@ -14,6 +13,7 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from softecm._checks import is_whole
 from softecm._text import meant, some_of
 from softecm._wording import literal, option, worded
 
@@ -309,11 +309,10 @@ class FocalSets:
         shown = list(self.cluster_names)
         place = {name: k for k, name in enumerate(self.cluster_names)}
         for old, new in names.items():
-            k = place.get(old, -1) if isinstance(old, str) else operator.index(old)
+            is_name = isinstance(old, str)
+            k = place.get(str(old), -1) if is_name else operator.index(old)  # type: ignore[arg-type]
             if not 0 <= k < self.n_clusters:
-                known = (
-                    f"called {some_of(self.cluster_names)}" if isinstance(old, str) else f"0 to {self.n_clusters - 1}"
-                )
+                known = f"called {some_of(self.cluster_names)}" if is_name else f"0 to {self.n_clusters - 1}"
                 raise ValueError(f"names must be for clusters that are there; got {old!r}. They are {known}.")
             shown[k] = new
         return shown
@@ -454,12 +453,10 @@ def _cluster_set(members: Iterable[int], n_clusters: int) -> ClusterSet:
 
 
 def _positive(name: str, value: int, remedy: str) -> int:
-    number = None
-    with suppress(TypeError):
-        number = operator.index(value)
-    if number is not None and number >= 1 and not isinstance(value, bool):
-        return number
-    remedy = remedy.format(none=literal(None))
-    if number is None or isinstance(value, bool):
-        raise TypeError(f"{option(name)} must be an integer of at least 1; got {value!r}. {remedy}")
-    raise ValueError(f"{option(name)} must be at least 1; got {number}. {remedy}")
+    if not is_whole(value):
+        raise TypeError(
+            f"{option(name)} must be an integer of at least 1; got {value!r}. {remedy.format(none=literal(None))}"
+        )
+    if value < 1:
+        raise ValueError(f"{option(name)} must be at least 1; got {value}. {remedy.format(none=literal(None))}")
+    return int(value)

@@ -11,8 +11,6 @@ fitted (:mod:`softecm.calibration.mixture`).
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import numpy as np
 from numpy.typing import NDArray
 
@@ -32,13 +30,9 @@ def from_distances(distances: FloatArray, weights: FloatArray, shape: float | No
            [0.99, 0.01]])
     """
     d = np.ascontiguousarray(distances.T)  # clusters first: long rows are summed faster
-    return _settled(np.eye(len(d))[:, d.argmin(0)], lambda shares: _probabilities(d, shares * weights, shape))
-
-
-def _settled(shares: FloatArray, moved: Callable[[FloatArray], FloatArray]) -> FloatArray:
-    """Probabilities (c, n) moved until they stand still, as (n, c)."""
+    shares = np.eye(len(d))[:, d.argmin(0)]
     for _ in range(ROUNDS):
-        before, shares = shares, moved(shares)
+        before, shares = shares, _probabilities(d, shares * weights, shape)
         if np.abs(shares - before).max() <= STILL:
             break
     return np.ascontiguousarray(shares.T)

@@ -37,7 +37,7 @@ from softecm.fit.prepare import InMemory, in_memory
 from softecm.fit.settings import PrototypeModel
 from softecm.fit.stages import known_stage
 from softecm.objective.problem import set_barycenters
-from softecm.selection.batch import takes_dissimilarities
+from softecm.selection.batch import prototypes_of, takes_dissimilarities
 from softecm.selection.grid import describe, described, digest, short_hash
 from softecm.selection.stability import part_of
 from softecm.spaces.base import Encoded
@@ -294,7 +294,7 @@ def _on_sets(masses: FloatArray, focal: FocalSets, into: NDArray[np.int64], own:
 
 
 def _has_prototypes(model: object) -> bool:
-    return isinstance(getattr(model, "model_", None), PrototypeModel) and hasattr(model, "transform")
+    return prototypes_of(model) is not None and hasattr(model, "transform")
 
 
 class Refits(NamedTuple):

@@ -239,7 +239,7 @@ def choose_for(metric: object, X: object, n_clusters: int | None) -> MetricChoic
 
 def auto_of(metric: object) -> str:
     """Which "auto" a metric is to be found by; empty where one is named or given."""
-    return metric if isinstance(metric, str) and metric in (AUTO, SERIES_AUTO) else ""
+    return next((name for name in (AUTO, SERIES_AUTO) if metric == name), "")
 
 
 def series_choice(X: Any, n_clusters: int | None, asked: str = SERIES_AUTO) -> MetricChoice:
@@ -305,7 +305,7 @@ def far_values(metric: Any, X: object, who: Callable[[int], str]) -> tuple[str, 
     far: list[Stretched] = []
     for name, part, data in views:
         codes += codes_in(_numbers(part, data))
-        if part == Mixed.name or (isinstance(part, Mixed) and part.scaling == "std"):
+        if MetricChoice(part, "").name == Mixed.name and getattr(part, "scaling", "std") == "std":
             far += [replace(one, view=name) for one in stretched(data)]
     if not codes and not far:
         return ()
@@ -324,7 +324,7 @@ def _numbers(metric: object, data: RawData) -> dict[Name, NDArray[Any]]:
     """The columns of numbers of a table, by name; none of what is no table."""
     if metric == SquaredEuclidean.name:
         return data.numbers() or {}
-    if metric != Mixed.name and not isinstance(metric, Mixed):
+    if MetricChoice(metric, "").name != Mixed.name:
         return {}
     return {cells.name: cells.numbers("number") for cells in data.table().columns if cells.kind == "number"}
 

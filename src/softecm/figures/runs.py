@@ -175,8 +175,8 @@ def grid_heatmap(
         if len(cells):
             sample = Patch(facecolor="0.5", hatch="///", edgecolor="white", label="merged, empty or not converged")
             ax.legend(handles=[sample], loc="upper center", bbox_to_anchor=(0.5, -0.16), frameon=False)
-    ax.set_xticks(range(len(across)), [f"{v:g}" if isinstance(v, float) else str(v) for v in across])
-    ax.set_yticks(range(len(up)), [f"{v:g}" if isinstance(v, float) else str(v) for v in up])
+    for ticks, parameter in ((ax.set_xticks, across), (ax.set_yticks, up)):
+        ticks(range(len(parameter)), [f"{v:g}" if isinstance(v, float) else str(v) for v in parameter])
     ax.set(xlabel=x_name, ylabel=y_name)
     return ax
 

@@ -179,8 +179,8 @@ def _or_nan(delta: float | None) -> float:
 
 def geometry_of(model: EvidentialClusterer, X: object) -> Geometry | None:
     """Distances to and between the clusters' prototypes of a fitted estimator, where it has prototypes of its own."""
-    fitted = getattr(model, "model_", None)
-    if not isinstance(fitted, PrototypeModel):
+    fitted = prototypes_of(model)
+    if fitted is None:
         return None
     own = fitted.prototypes[: fitted.focal.n_clusters]
     far = np.asarray(model.transform(X), dtype=np.float64)
@@ -188,6 +188,12 @@ def geometry_of(model: EvidentialClusterer, X: object) -> Geometry | None:
         far = far[:, : len(own)]
         return Geometry(far, far[own.long().numpy()]) if own.ndim == 1 else None  # medoids are objects, weights are not
     return _geometry(fitted, far)
+
+
+def prototypes_of(model: object) -> PrototypeModel | None:
+    """The prototypes of a fitted estimator, where it has some."""
+    fitted = getattr(model, "model_", None)
+    return fitted if isinstance(fitted, PrototypeModel) else None
 
 
 def _geometry(fitted: PrototypeModel, far: NDArray[np.float64]) -> Geometry:

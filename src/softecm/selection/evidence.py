@@ -67,7 +67,7 @@ def _measurements(estimator: EvidentialClusterer, choice: MetricChoice, X: objec
 
 def _weighed_rows(estimator: EvidentialClusterer, choice: MetricChoice, X: object) -> TableSample | None:
     """Rows of a table whose columns are weighed by what they say about groups; None for other objects."""
-    if choice.metric is None or (isinstance(choice.metric, str) and choice.metric == "precomputed"):
+    if choice.metric is None or choice.metric == "precomputed":
         return None
     metric = resolve_metric(choice.metric, None)
     if not isinstance(metric, Mixed) or metric.weights != AUTO:

@@ -16,6 +16,7 @@ from sklearn.base import clone
 from softecm._fingerprint import Fingerprint, code_of
 from softecm._wording import option
 from softecm.distances.base import SemiMetric
+from softecm.spaces.columns import plain_value
 
 if TYPE_CHECKING:
     from hashlib import _Hash
@@ -72,12 +73,7 @@ def _values(name: str, given: object) -> list[object]:
     values = [given] if isinstance(given, str | bytes | Mapping) or not isinstance(given, Iterable) else list(given)
     if not values:
         raise ValueError(f"grid must give every parameter at least one value; got none for {name!r}.")
-    return [plain(value) for value in values]
-
-
-def plain(value: object) -> object:
-    """A value of NumPy as one of Python; any other as it is."""
-    return value.item() if isinstance(value, np.generic) else value
+    return [plain_value(value) for value in values]
 
 
 def make_cells(estimators: Mapping[str, EvidentialClusterer], grid: Grid, seeds: Sequence[int]) -> list[Cell]:

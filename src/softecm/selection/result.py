@@ -14,8 +14,8 @@ from sklearn.base import clone
 from softecm._checks import is_number, make_frame
 from softecm._warnings import NoGroupsWarning, warn
 from softecm._wording import option
-from softecm.selection.grid import plain
 from softecm.selection.rules import RULES, Columns, cheapest, finds_no_groups, is_sound, pick_rule, usual_rule
+from softecm.spaces.columns import plain_value
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -132,7 +132,7 @@ class Sweep:
                 f"no groups stand apart by the rule {rule!r}: the best run only cuts one group into parts.",
                 NoGroupsWarning,
             )
-        params = {name: plain(self.columns[name][row]) for name in self.parameters if name != "random_state"}
+        params = {name: plain_value(self.columns[name][row]) for name in self.parameters if name != "random_state"}
         return Best(params, cost if chosen.smaller else -cost, rows, row, clone(self._models[row]))
 
     @property

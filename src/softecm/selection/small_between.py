@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from softecm.fit.settings import PrototypeModel
+from softecm.selection.batch import prototypes_of
 from softecm.selection.stability import part_of
 
 if TYPE_CHECKING:
@@ -28,7 +28,7 @@ def small_between(model: EvidentialClusterer, X: object) -> str | None:
     X : the objects it was fitted to
     """
     names, c = model.partition_.focal_sets.cluster_names, model.partition_.n_clusters
-    if c < 3 or not isinstance(fitted := getattr(model, "model_", None), PrototypeModel):
+    if c < 3 or (fitted := prototypes_of(model)) is None:
         return None
     labels, n = model.partition_.labels(outliers=-1), len(model.partition_)
     some = np.linspace(0, n - 1, min(n, MOST)).astype(np.int64)

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from softecm._wording import option, worded
-from softecm.fit.settings import PrototypeModel
+from softecm.selection.batch import prototypes_of
 from softecm.selection.stability import part_of
 
 if TYPE_CHECKING:
@@ -40,8 +40,8 @@ def twins(model: EvidentialClusterer, X: object) -> str | None:
     >>> twins(SoftECM(6, metric=Mixed(weights=None), random_state=0).fit(table), table)
     'coin'
     """
-    fitted, labels, c = getattr(model, "model_", None), model.labels_, model.partition_.n_clusters
-    names = [str(name) for name in fitted.space.attributes] if isinstance(fitted, PrototypeModel) else []
+    fitted, labels, c = prototypes_of(model), model.labels_, model.partition_.n_clusters
+    names = [str(name) for name in fitted.space.attributes] if fitted is not None else []
     if c < FEWEST or len(names) < 2:
         return None
     most = max(c, MOST // (len(model.focal_sets_) * len(names)))

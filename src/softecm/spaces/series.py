@@ -259,10 +259,15 @@ class SeriesSpace(Space, savable=False):
         dtype=numeric_type,
     )
 
+    @property
+    def steps(self) -> int:
+        """The prototypes' length; 0 where the data decide, which the space does not know yet."""
+        return 0 if isinstance(self.length, str) else self.length
+
     def _length_of(self, lengths: Lengths) -> int:
         """The prototypes' length, for objects of such lengths."""
-        if not isinstance(self.length, str):
-            return self.length
+        if self.steps:
+            return self.steps
         check_choice("length", self.length, ("median", "max"), "Or give a number of steps.")
         return lengths.median() if self.length == "median" else max(lengths.counts)
 
@@ -296,7 +301,7 @@ class SteppedSeries(SeriesSpace, savable=False):
         """The chosen series, drawn over the prototypes' length."""
         batch = as_batch(x)
         picked = batch[rows]
-        length = self.length if isinstance(self.length, int) else picked.values.shape[1]
+        length = self.steps or picked.values.shape[1]
         if picked.lengths is None and picked.values.shape[1] == length:
             return picked.values.clone()
         values = picked.values.cpu().double().numpy()
@@ -306,9 +311,7 @@ class SteppedSeries(SeriesSpace, savable=False):
 
     def coarser(self, x: EncodedSeries) -> tuple[Self, SeriesBatch] | None:
         """Means over as many steps as leave most of the variance; None where even two would not."""
-        batch, length = as_batch(x), self.length
-        if not isinstance(length, int):
-            return None
+        batch, length = as_batch(x), self.steps
         curves = self.curves_behind(batch)
         wanted = DETAIL * steps_variance(curves)
         for steps in (k for k in COARSEST if length >= k * SHORTEST):
@@ -338,13 +341,12 @@ class SteppedSeries(SeriesSpace, savable=False):
     @property
     def shape(self) -> tuple[int, ...]:
         """Steps and channels."""
-        assert isinstance(self.length, int)
-        return (self.length, self.n_channels)
+        return (self.steps, self.n_channels)
 
     @property
     def attributes(self) -> Sequence[str]:
         """The prototypes' steps."""
-        return [f"step {t}" for t in range(self.length if isinstance(self.length, int) else 0)]
+        return [f"step {t}" for t in range(self.steps)]
 
     def keys(self, x: EncodedSeries) -> NDArray[np.uint64]:
         """From values and length."""

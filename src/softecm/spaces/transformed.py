@@ -109,8 +109,8 @@ class TransformedSeries(TimeSeries):
         return prototypes.to(self.dtype) if same and prototypes.shape[1:] == like.shape[1:] else None
 
     def _check_table(self, X: object, *, reset: bool) -> None:
-        steps = self.length + 1 if isinstance(self.length, int) and self.of == SLOPE else self.length
-        TimeSeries(steps, self.layout)._check_table(X, reset=reset)
+        length = self.steps + 1 if self.steps and self.of == SLOPE else self.length
+        TimeSeries(length, self.layout)._check_table(X, reset=reset)
 
 
 def normalized(row: Series) -> Series:
