@@ -12,7 +12,7 @@ from sklearn.metrics import pairwise_distances
 from softecm import MECMdd, SoftECM
 from softecm.belief import CredalPartition, FocalSets
 from softecm.cli.results import partition_table
-from softecm.distances import Combined, SquaredEuclidean, views
+from softecm.distances import Combined, SquaredEuclidean, weighted_parts
 from softecm.distances.squared_euclidean import CombinedSquares
 from softecm.distances.view_statistics import agreement
 from softecm.explain import ExplanationTree
@@ -138,7 +138,7 @@ def test_rounding_below_zero_in_a_view_is_zero(monkeypatch):
         warnings.simplefilter("ignore")
         model = SoftECM(2, metric=metric, **given).fit({"a": X, "b": X[:, :1]}).model_
     less = torch.tensor([[-1e-9, 1.0]], dtype=torch.float64)
-    monkeypatch.setattr(views, "measured", lambda *_: (less, lambda weights: None))
+    monkeypatch.setattr(weighted_parts, "measured", lambda *_: (less, lambda weights: None))
     one = EncodedViews((torch.zeros(1, 2), torch.zeros(1, 1)), None, (), model.space)
     assert model.metric.apart(one, model.prototypes[:2], 0).each.min() == 0.0
 

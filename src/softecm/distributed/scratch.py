@@ -45,7 +45,7 @@ def _replaced(block: Block, swap: Callable[[Any], object]) -> Block:
         if isinstance(value, dict):
             return {name: walk(part) for name, part in value.items()}
         if is_dataclass(value) and not isinstance(value, type):
-            parts = {field.name: getattr(value, field.name) for field in fields(value)}
+            parts = {field.name: getattr(value, field.name) for field in fields(value) if field.init}
             if any(isinstance(part, Tensor | Place | dict) for part in parts.values()):
                 return replace(value, **{name: walk(part) for name, part in parts.items()})
         return value
