@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import Field, dataclass, field, fields, is_dataclass, replace
-from functools import partial
+from functools import lru_cache, partial
 from itertools import repeat
 from operator import attrgetter, itemgetter
 from typing import Any, ClassVar, Protocol, Self, TypeVar, get_type_hints
@@ -36,10 +36,17 @@ def mapped(function: Callable[..., Tensor], value: B, *others: B) -> B:
     if isinstance(value, tuple):
         return tuple(map(mapped, repeat(function), value, *others))  # type: ignore[return-value, arg-type]
     kind, parts = type(value), {}
-    assert is_dataclass(value)
-    for part in fields(value):
-        parts[part.name] = mapped(function, *map(attrgetter(part.name), (value, *others)))
+    named: object = kind
+    for name in field_names(named):
+        parts[name] = mapped(function, *map(attrgetter(name), (value, *others)))
     return kind(**parts)
+
+
+@lru_cache(maxsize=64)
+def field_names(kind: object) -> tuple[str, ...]:
+    """Of a dataclass."""
+    assert is_dataclass(kind)
+    return tuple(part.name for part in fields(kind))
 
 
 class Batch:
@@ -156,7 +163,7 @@ def dot(a: Tensor, b: Tensor) -> Tensor:
 def scaled(u: Tensor, scale: Tensor | None, factor: Tensor | None) -> Tensor:
     """``u`` over what is known of the curvature: Cholesky's factors (of half of it), or else its inverse."""
     if factor is not None:
-        solved: Tensor = 0.5 * torch.cholesky_solve(u.reshape(*u.shape[: factor.ndim - 1], -1), factor)
+        solved: Tensor = 0.5 * torch.cholesky_solve(u.reshape(*u.shape[: factor.ndim - 1], -1), factor, upper=True)
         return solved.reshape(u.shape)
     return u if scale is None else u * scale
 
@@ -170,8 +177,9 @@ class Memory:
 
     def add(self, step: Tensor, change: Tensor, size: int) -> Memory:
         """Remember one more pair; pairs without positive curvature are blanked out."""
-        good = along(dot(step, change) > 1e-12 * (dot(step, step) * dot(change, change)).sqrt(), step)
-        step, change = torch.where(good, step, 0.0), torch.where(good, change, 0.0)
+        good = dot(step, change) > 1e-12 * (dot(step, step) * dot(change, change)).sqrt()
+        if not bool(good.all()):
+            step, change = (torch.where(along(good, t), t, 0.0) for t in (step, change))
         return Memory((*self.steps, step)[-size:], (*self.changes, change)[-size:])
 
     def downhill(self, gradient: Tensor, scale: Tensor | None, factor: Tensor | None) -> tuple[Tensor, Tensor]:
@@ -414,45 +422,43 @@ class Descent(Savable):
 
     def step(self, problem: Minimisable, state: State) -> State:
         """Try the quasi-Newton step; shorten it where it brings too little."""
-        direction, slope = state.memory.downhill(state.gradient, state.scale, state.factor)
+        direction, slopes = state.memory.downhill(state.gradient, state.scale, state.factor)
         if state.scale is None and state.factor is None and not state.memory.steps:
             length = self._first_length(state)
-            direction, slope = direction * along(length, direction), slope * length
-        current = state
-        length = torch.ones_like(slope)
-        pending = slope < -2.0 * self.least * state.objective.abs()
-        for _ in range(self.backtracks):
-            if not bool(pending.any()):
+            direction, slopes = direction * along(length, direction), slopes * length
+        current, device = state, state.free.device
+        before, slope = state.objective.cpu().numpy(), slopes.cpu().numpy()  # (runs,) each: no work for torch
+        reach = np.ones_like(slope)
+        pending = np.flatnonzero(slope < -2.0 * self.least * np.abs(before))
+        for number in range(self.backtracks):
+            if not len(pending):
                 break
-            if bool(pending.all()):  # the usual case: no need to cut everything to size
-                trial = problem.at(state.free + along(length, state.free) * direction, state)
-                good = trial.objective <= state.objective + self.sufficient * length * slope
-                good &= torch.isfinite(trial.objective)
-                if bool(good.all()):
-                    current = trial
-                    break
-            index = pending.nonzero()[:, 0]
-            part = replace(state, memory=Memory()).select(index)
-            reach = length[index]
-            if len(index) < len(pending):
-                trial = problem.select(index).at(part.free + along(reach, part.free) * direction[index], part)
-                good = trial.objective <= part.objective + self.sufficient * reach * slope[index]
-                good &= torch.isfinite(trial.objective)
-            taken = torch.zeros_like(pending)
-            taken[index[good]] = True
-            if bool(good.any()):
-                current = current.merged(trial.select(places(index, len(pending))), taken)
+            some, part, way, rows = problem, replace(state, memory=Memory()), direction, None
+            if len(pending) < len(slope):
+                rows = torch.from_numpy(pending).to(device)
+                some, part, way = problem.select(rows), part.select(rows), direction[rows]
+            if number:
+                way = along(torch.from_numpy(reach[pending]).to(device), way) * way
+            trial = some.at(part.free + way, part)
+            found, promised = trial.objective.cpu().numpy(), reach[pending] * slope[pending]
+            good = (found <= before[pending] + self.sufficient * promised) & np.isfinite(found)
+            if rows is None and good.all():
+                current = trial
+                break
+            if good.any():
+                taken = np.zeros(len(slope), dtype=bool)
+                taken[pending[good]] = True
+                if rows is not None:
+                    trial = trial.select(places(rows, len(slope)))
+                current = current.merged(trial, torch.from_numpy(taken).to(device))
             # Minimum of the parabola through value, slope and trial, kept within a tenth and a half of the step.
-            rise = trial.objective - part.objective - reach * slope[index]
-            ideal = torch.nan_to_num(-slope[index] * reach / (2.0 * rise), nan=0.1)
-            length[index] = reach * ideal.clamp(0.1, 0.5)
-            pending &= ~taken
-        stalled = state.evaluation.change.new_zeros(())
-        moved = current.objective < state.objective
-        change = torch.where(moved, current.evaluation.change, stalled)
-        current = replace(current, evaluation=replace(current.evaluation, change=change))
+            with np.errstate(all="ignore"):
+                ideal = -promised / (2.0 * (found - before[pending] - promised))
+            reach[pending] *= np.clip(np.where(np.isnan(ideal), 0.1, ideal), 0.1, 0.5)
+            pending = pending[~good]
+        change = torch.where(current.objective < state.objective, current.evaluation.change, 0.0)
         memory = state.memory.add(current.free - state.free, current.gradient - state.gradient, self.memory)
-        return replace(current, memory=memory)
+        return replace(current, evaluation=replace(current.evaluation, change=change), memory=memory)
 
     @staticmethod
     def _first_length(state: State) -> Tensor:
@@ -566,6 +572,9 @@ def minimise_small(
             trial = u + along(length * pending, u) * direction
             trial_value, trial_gradient = value_and_gradient(trial)
             good = pending & (trial_value <= value + 1e-4 * length * slope)
+            if bool(good.all()):
+                new_u, new_value, new_gradient = trial, trial_value, trial_gradient
+                break
             new_u = torch.where(along(good, u), trial, new_u)
             new_value = torch.where(good, trial_value, new_value)
             new_gradient = torch.where(along(good, u), trial_gradient, new_gradient)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from typing import TypedDict, TypeVar
 
 import numpy as np
@@ -165,7 +166,7 @@ class SoftDTW(SemiMetric):
 
     def corrected(self, raw: Tensor, batch: SeriesBatch, own: Tensor) -> Tensor:
         """Divergences from raw values (n, k) and those of prototypes with themselves (k,)."""
-        return (raw - 0.5 * self.selves(batch)[:, None] - 0.5 * own).clamp_min(0.0)
+        return torch.sub(raw, self.selves(batch)[:, None], alpha=0.5).sub_(own, alpha=0.5).clamp_min_(0.0)
 
     def paired(self, a: Tensor, b: Tensor) -> Tensor:
         """Divergences of matching rows."""
@@ -224,11 +225,12 @@ class PairPasses(CompiledPasses):
         if not self.metric.divergence:
             return super().pulls(a, which)
         n, own = len(a), 0.5 * self.metric.selves(as_batch(a))
+        itself = torch.arange(n, n + int(which.max()) + 1, device=a.device)
+        pairs = torch.arange(n + len(itself), device=a.device), torch.cat([n + which, itself])
 
         def at(b: Tensor) -> tuple[Tensor, Tensor]:
-            level, itself = b.mean((0, 1)), torch.arange(n, n + len(b), device=a.device)
-            ends = torch.cat([a, b]) - level
-            raw, sums = self._each(ends, (torch.arange(n + len(b), device=a.device), torch.cat([n + which, itself])))
+            ends = torch.cat([a, b]) - b.mean((0, 1))
+            raw, sums = self._each(ends, pairs)
             d = raw[:n] - own - 0.5 * raw[n:][which]
             if bool((d <= 0).any()):  # below the floor a pair is flat
                 values, _, slopes = self.paired_gradients(a, b[which])
@@ -275,17 +277,16 @@ class SoftAlignments(ClosedForm):
             # is as much as its table.
             return None
         batch = as_batch(x)
-        n, k, level = len(batch), len(v), v.mean((0, 1))
+        n, k, level = len(batch.values), len(v), v.mean((0, 1))
         ends, lengths = stacked(batch, v)
-        pairs = torch.cat([torch.arange(n).repeat_interleave(k), torch.arange(n, n + k)]), torch.arange(k).repeat(n + 1)
+        pairs = pairs_and_selves(n, k)
         raw, sums = soft_dtw_each(ends - level, v - level, pairs, x_lengths=lengths, **self.metric.options())
-        d = raw[: n * k].reshape(n, k)
+        d, of_pairs, own = raw[: n * k].view(n, k), sums[: n * k].view(n, k, -1), sums[n * k :]
         if self.metric.divergence:
             d = self.metric.corrected(d, batch, raw[n * k :])
-        of_pairs, own = sums[: n * k].reshape(n, k, -1), sums[n * k :]
 
         def later(weights: Tensor) -> Sums:
-            total = torch.einsum("nk,nkl->kl", weights, of_pairs).reshape(own.shape)
+            total = torch.bmm(weights.T[:, None], of_pairs.transpose(0, 1)).view(own.shape)
             return self._sums(v, level, total, own * weights.sum(0)[:, None, None])
 
         return d, later
@@ -311,7 +312,14 @@ class SoftAlignments(ClosedForm):
         if not self.metric.divergence:
             return Sums(curvature, moment)
         rest = total - own
-        return Sums(curvature, moment, 2.0 * (rest[..., :1] * (v - level) - rest[..., 1:]))
+        return Sums(curvature, moment, (rest[..., :1] * (v - level)).sub_(rest[..., 1:]).mul_(2.0))
+
+
+@lru_cache(maxsize=64)
+def pairs_and_selves(n: int, k: int) -> tuple[Tensor, Tensor]:
+    """Each of n series with each of k prototypes that lie behind them, and these with themselves."""
+    ends = torch.cat([torch.arange(n).repeat_interleave(k), torch.arange(n, n + k)])
+    return ends, torch.arange(k).repeat(n + 1)
 
 
 def stacked(batch: SeriesBatch, v: Tensor) -> tuple[Tensor, Tensor | None]:

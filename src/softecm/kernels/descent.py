@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor
 
-from softecm.native.library import function, status
+from softecm.native.library import Int, Tasks, function, share_out, status
 
 _ADDRESSES = ("gradient", "scale", "factor", "steps", "changes", "direction", "slopes")
 _NUMBERS = ("runs", "size", "memory", "kind", "blocks", "length", "width")
@@ -24,6 +24,23 @@ class _Descent(ctypes.Structure):
 
 
 _directions = function("descent_directions", ctypes.POINTER(_Descent), result=status)
+_factors = function("descent_factors", Tasks, *(ctypes.c_void_p,) * 3, Int, Int, Int)
+_PARALLEL = 1 << 17  # numbers in matrices from which a second thread pays
+
+
+def factors(matrices: Tensor, bound: Tensor, ridge: Tensor) -> Tensor:
+    """Cholesky's factors of symmetric matrices (k, L, L) plus a ridge (k,) each, upper, in the matrices' place.
+
+    Where a matrix is not positive, its diagonal ``bound`` (k, L) takes its place. What lies below a factor's diagonal is
+    not written.
+    """
+    k, n = bound.shape
+    if not matrices.shape == (k, n, n) or not ridge.shape == (k,) or not matrices.dtype == bound.dtype == ridge.dtype:
+        raise ValueError(f"matrices must be {bound.dtype} of shape {(k, n, n)}; got {tuple(matrices.shape)}.")
+    out, *others = matrices.contiguous(), bound.contiguous(), ridge.contiguous()
+    addresses = out.data_ptr(), others[0].data_ptr(), others[1].data_ptr()
+    share_out(_factors, k > 1 and out.numel() > _PARALLEL, *addresses, k, n, out.element_size())
+    return out
 
 
 def directions(
@@ -35,16 +52,16 @@ def directions(
     ----------
     gradient : (runs, ...), float32 or float64 on the CPU
     scale : as the gradient, or broadcastable to it; None: 1
-    factor : (runs, q, L, L), Cholesky's lower factor, which takes the scale's place: half the inverse is taken
+    factor : (runs, q, L, L), Cholesky's upper factor, which takes the scale's place: half the inverse is taken
     steps, changes : as the gradient each, newest last; pairs without positive product are skipped
     """
     shape, kind = gradient.shape, gradient.dtype
-    for t in (*steps, *changes):
+    held = [t.contiguous() for t in (gradient, *steps, *changes)]
+    for t in held:
         if t.shape != shape or t.dtype != kind:
             raise ValueError(
                 f"steps and changes must be {kind} of shape {tuple(shape)}; got {t.dtype}, {tuple(t.shape)}."
             )
-    held = [t.detach().contiguous() for t in (gradient, *steps, *changes)]
     m, out, slopes = len(steps), torch.empty(shape, dtype=kind), torch.empty(shape[0], dtype=torch.float64)
     addresses = (ctypes.c_void_p * (2 * m + 1))(*(t.data_ptr() for t in held[1:]))
     begin = ctypes.addressof(addresses)
@@ -59,7 +76,7 @@ def directions(
             raise ValueError(
                 f"factor must be {kind} of shape {(shape[0], q, length, length)}; got {tuple(factor.shape)}."
             )
-        held.append(factor.mT.contiguous())
+        held.append(factor.contiguous())
         job.factor, job.blocks, job.length, job.width = held[-1].data_ptr(), q, length, gradient[0, 0, 0].numel()
     elif scale is not None:
         held.append(scale.to(kind).expand(shape).contiguous())

@@ -46,15 +46,17 @@ def share_masses(
     before : Tensor (runs, n, f + 1) or None
         The masses of the last iteration.
     """
-    (runs, f), n, dtype = factors.shape, len(distances), distances.dtype
+    (runs, f), n, dtype = factors.shape, distances.shape[0], distances.dtype
     masses, weights = torch.empty((runs, n, f + 1), dtype=dtype), torch.empty((n, runs * f), dtype=dtype)
     if distances.shape != weights.shape or (before is not None and before.shape != masses.shape):
         raise ValueError(f"distances must be (n, {runs * f}), one for each run and set; got {tuple(distances.shape)}.")
-    prices = [price.double().contiguous() for price in (factors, beta, delta2)]
-    inputs = [None if t is None else t.to(dtype).contiguous() for t in (distances.detach(), counts, before)]
-    totals = torch.from_numpy(np.empty((2, -(-n // _CHUNK), runs)))
-    tensors = [inputs[0], *prices, *inputs[1:], masses, weights, *totals]
-    job = _Job(*(None if t is None else t.data_ptr() for t in tensors), n, runs, f, distances.element_size())
-    share_out(_share_masses, masses.numel() > _PARALLEL, job)
-    change = None if before is None else totals[1].amax(0).to(dtype) if n else totals.new_zeros(runs, dtype=dtype)
-    return SharedMasses(masses, weights, totals[0].sum(0).to(dtype), change)
+    prices = [price.to(torch.float64).contiguous() for price in (factors, beta, delta2)]
+    inputs = [None if t is None else t.to(dtype).contiguous() for t in (distances, counts, before)]
+    costs, changes = totals = np.empty((2, -(-n // _CHUNK), runs))
+    tensors = inputs[0], *prices, *inputs[1:], masses, weights
+    addresses = [None if t is None else t.data_ptr() for t in tensors]
+    at = totals.ctypes.data
+    job = _Job(*addresses, at, at + costs.nbytes, n, runs, f, masses.element_size())
+    share_out(_share_masses, n * runs * (f + 1) > _PARALLEL, job)
+    change = None if before is None else torch.from_numpy(changes.max(0, initial=0.0)).to(dtype)
+    return SharedMasses(masses, weights, torch.from_numpy(costs.sum(0)).to(dtype), change)

@@ -6,7 +6,7 @@
 typedef struct {
     const void *gradient;         /* (runs, size) */
     const void *scale;            /* (runs, size): a first estimate of the inverse curvature; null: 1 */
-    const void *factor;           /* (runs, blocks, steps, steps), Cholesky's, column by column; null: `scale` says all */
+    const void *factor;           /* (runs, blocks, length, length), Cholesky's, column by column; null: `scale` says all */
     const void *const *steps, *const *changes; /* `memory` of (runs, size) each, newest last */
     void *direction;              /* (runs, size) */
     double *slopes;               /* (runs,): direction times gradient */
@@ -64,6 +64,39 @@ static void scale_by(const Descent *job, int64_t run, double *u, double *column)
     int64_t each = job->length * job->width;
     for (int64_t b = 0; job->factor && b < job->blocks; b++) solve_factor(job, run * job->blocks + b, u + b * each, column);
     for (int64_t i = 0; !job->factor && job->scale && i < job->size; i++) u[i] *= real_at(job->scale, job->kind, run * job->size + i);
+}
+
+/* Cholesky's factors of matrices (count, n, n) plus a ridge each, in place and column by column (the rows of U, U' U = M); of
+ * the diagonal `bound` (n,) plus the ridge where a matrix is not positive. */
+#define FACTORS(NAME, REAL)                                                                         \
+    static void NAME(int64_t *next, REAL *matrices, const REAL *bound, const REAL *ridge, int64_t count, int64_t n) { \
+        FOR_EACH_TASK(a, next, count) {                                                             \
+            REAL *u = matrices + a * n * n;                                                         \
+            bool positive = true;                                                                   \
+            for (int64_t j = 0; j < n && positive; j++) {                                           \
+                REAL *row = u + j * n;                                                              \
+                row[j] += ridge[a];                                                                 \
+                for (int64_t p = 0; p < j; p++) {                                                   \
+                    const REAL *above = u + p * n, part = above[j];                                 \
+                    _Pragma("omp simd") for (int64_t i = j; i < n; i++) row[i] -= part * above[i];  \
+                }                                                                                   \
+                positive = row[j] > 0;                                                              \
+                REAL scale = (REAL)(1.0 / sqrt((double)row[j]));                                    \
+                for (int64_t i = j; i < n; i++) row[i] *= scale;                                    \
+            }                                                                                       \
+            for (int64_t j = 0; j < n && !positive; j++) {                                          \
+                for (int64_t i = j; i < n; i++) u[j * n + i] = 0;                                   \
+                u[j * n + j] = (REAL)sqrt((double)(bound[a * n + j] + ridge[a]));                   \
+            }                                                                                       \
+        }                                                                                           \
+    }
+FACTORS(factors_f32, float)
+FACTORS(factors_f64, double)
+
+EXPORT void descent_factors(int64_t *next, void *matrices, const void *bound, const void *ridge, int64_t count, int64_t n,
+                            int64_t kind) {
+    if (kind == F32) factors_f32(next, matrices, bound, ridge, count, n);
+    else factors_f64(next, matrices, bound, ridge, count, n);
 }
 
 static void load(const void *a, int64_t kind, int64_t first, int64_t size, double *out) {

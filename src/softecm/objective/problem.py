@@ -17,6 +17,7 @@ from torch import Tensor
 
 from softecm.belief.focal import FocalSets
 from softecm.distances.base import SemiMetric, distances_of
+from softecm.kernels.descent import factors
 from softecm.objective.equations import MassCost, Previous, evaluate, inertia, set_members, with_masses
 from softecm.objective.pull import PrototypePull
 from softecm.optim import (
@@ -574,7 +575,7 @@ def _careful(weight: Tensor, y: Tensor, old: Tensor, tie: Tensor | None) -> Tens
 
 
 def stiff_factors(metric: SemiMetric, prototypes: Tensor, curvature: Tensor, weights: Tensor) -> Tensor | None:
-    """Cholesky's factors (runs, f, L, L) of the metric's matrices of curvature; None where it has none.
+    """Cholesky's upper factors (runs, f, L, L) of the metric's matrices of curvature; None where it has none.
 
     Parameters
     ----------
@@ -587,11 +588,5 @@ def stiff_factors(metric: SemiMetric, prototypes: Tensor, curvature: Tensor, wei
     if matrices is None:
         return None
     smallest = 1e-9 * curvature.amax(dim=(1, 2, 3)).clamp_min(torch.finfo(matrices.dtype).tiny * 1e9)
-    ridge = smallest.repeat_interleave(f)[:, None]
-    matrices.diagonal(dim1=1, dim2=2).add_(ridge)
-    factor, info = torch.linalg.cholesky_ex(matrices)
-    if bool(info.any()):
-        bound = torch.diag_embed((curvature.flatten(0, 1)[..., 0] + ridge).sqrt())
-        factor = torch.where((info == 0)[:, None, None], factor, bound)
-    factors: Tensor = factor.reshape(runs, f, *matrices.shape[1:])
-    return factors
+    upper = factors(matrices, curvature.flatten(0, 1)[..., 0], smallest.repeat_interleave(f))
+    return upper.reshape(runs, f, *matrices.shape[1:])

@@ -108,14 +108,16 @@ def solve(
             f"x and y must both be float32 or both be float64; got {x.dtype} and {y.dtype}. Convert one of them."
         )
     call = _Call(x, y, task, n_threads, MAX_BYTES if max_bytes is None else max_bytes)
-    call.job.floor, call.job.moments, call.job.each = floor, moments, each
-    (n, _, d), (f, steps, _) = x.shape, y.shape
-    values = torch.empty((n, f) if task.pairs is None else len(task.pairs[0]), dtype=x.dtype)
-    sums = torch.zeros((0, 0, d + 1), dtype=torch.float64)
+    job = call.job
+    job.floor, job.moments, job.each = floor, moments, each
+    values = torch.empty((job.n, job.f) if task.pairs is None else task.pairs[0].shape, dtype=x.dtype)
     if each:
-        sums = torch.zeros((values.numel(), steps, d + 1), dtype=x.dtype)
-    elif weights is not None:
-        sums = torch.zeros((f, steps, d + 1), dtype=torch.float64)
+        sums = torch.zeros((values.numel(), job.y_steps, job.d + 1), dtype=x.dtype)
+    else:
+        sums = torch.zeros(
+            (0, 0, job.d + 1) if weights is None else (job.f, job.y_steps, job.d + 1), dtype=torch.float64
+        )
+    if weights is not None:
         weights = weights.detach().to(torch.float64).contiguous()
     if values.numel():
         call.run(weights, values, sums if each or weights is not None else None)

@@ -131,11 +131,11 @@ def soft_dtw_each(
 ) -> tuple[Tensor, Tensor]:
     """Values of pairs (P,), and what each would add to the sums of `soft_dtw_sums` with weight 1, on the CPU.
 
-    W in channel 0 and Y in the others, (P, Ly, d + 1): for weights that are known only when all values are.
+    W in channel 0 and Y in the others, (P, Ly, d + 1): for weights that are known only when all values are. Nothing is
+    checked: it is called in every iteration, with series that have been checked before.
     """
     from softecm.kernels.elastic.engine import solve
 
-    check(x, y, x_lengths, None, pairs, gamma, band)
     return solve(x, y, None, AlignmentTask(rule_of(gamma), band, x_lengths, None, pairs), moments=True, each=True)
 
 
