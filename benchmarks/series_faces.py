@@ -5,12 +5,9 @@
     python benchmarks/series_faces.py archive --scaled           # the same, z-normalized beforehand as archive.py does
 
 One fit of SoftECM for each method, with the true number of classes and ``n_init=3``. Methods: the default, Soft-DTW alone,
-each face alone (z-normalized), and three faces combined: equal weights, z-normalized or raw; and by evidence. Evidence is
-how far the nearest neighbours of a series lie in its own group, beyond chance, under one distance (``kept_together``);
-a face's weight is its evidence to the fourth power, for z-normalized and for raw series, and of the two combinations the
-one with more evidence is taken. The power was chosen on draws 1 to 3 of the made-up series, with the
-archive sets in view. ``--write`` puts the table
-into ``benchmarks/results/series_faces_*.md``.
+each face alone (z-normalized), and three faces combined with equal weights, z-normalized or raw. The default weighs faces by
+how clear their groups are (``softecm.distances.series_auto``); its power, 6, was chosen on made-up draws and the archive
+sets, labels in view. ``--write`` puts the table into ``benchmarks/results/series_faces_*.md``.
 """
 
 from __future__ import annotations
@@ -28,16 +25,12 @@ import archive
 import made_series
 import numpy as np
 from scoreboard import ARCHIVE
-from sklearn.cluster import KMeans
 from sklearn.metrics import adjusted_rand_score
 
 from softecm import SoftECM
-from softecm.distances import Combined, ConvolutionFeatures, SemiMetric, SoftDTW, series_distances
-from softecm.distances.series_auto import kept_together
+from softecm.distances import Combined, ConvolutionFeatures, SemiMetric, SoftDTW
 
 RESULTS = Path(__file__).parent / "results"
-POWER, LEAST = 4, 0.02  # of the evidence
-MOST_SERIES, MOST_STEPS = 150, 200  # that are compared for evidence; longer series are shortened to means
 Series = list[np.ndarray]
 Problem = tuple[str, Series, np.ndarray]
 
@@ -51,55 +44,13 @@ def faces(normalized: bool) -> dict[str, SemiMetric]:
     }
 
 
-def grouped(squares: np.ndarray, c: int) -> np.ndarray:
-    """K-means on the points whose squared distances these are, as nearly as there are such points."""
-    middle = np.eye(len(squares)) - 1.0 / len(squares)
-    values, vectors = np.linalg.eigh(-0.5 * middle @ squares @ middle)
-    kept = values > 1e-9 * values.max()
-    return KMeans(c, n_init=20, random_state=0).fit_predict(vectors[:, kept] * np.sqrt(values[kept]))
-
-
-def evidence(squares: np.ndarray, c: int) -> float:
-    """How clearly groups under this distance keep neighbours together."""
-    return max(kept_together(np.sqrt(squares), grouped(squares, c), c), LEAST)
-
-
-def shortened(X: Series) -> Series:
-    """Few enough series of few enough steps to compare all pairs."""
-    rng = np.random.default_rng(0)
-    rows = rng.permutation(len(X))[:MOST_SERIES]
-    step = max(1, -(-max(len(X[i]) for i in rows) // MOST_STEPS))
-    return [np.stack([part.mean(0) for part in np.array_split(X[i], max(3, len(X[i]) // step))]) for i in rows]
-
-
-def by_evidence(X: Series, c: int) -> Combined:
-    """Three faces with weights by evidence, of normalized or of raw series."""
-    few = shortened(X)
-    candidates: list[tuple[float, Combined]] = []
-    for normalized in (True, False):
-        found = {
-            name: np.maximum(_symmetric(series_distances(few, metric=m)), 0.0) for name, m in faces(normalized).items()
-        }
-        scaled = {name: d / d.mean() if d.mean() > 0 else d for name, d in found.items()}
-        weights = {name: evidence(d, c) ** POWER for name, d in scaled.items()}
-        total = sum(weights.values())
-        joint = sum(weights[name] / total * d for name, d in scaled.items())
-        candidates.append((evidence(np.asarray(joint), c), Combined(faces(normalized), weights=weights)))
-    return max(candidates, key=lambda pair: pair[0])[1]  # normalized where both are equal
-
-
-def _symmetric(d: np.ndarray) -> np.ndarray:
-    """Prototypes are measured at the series' own lengths: rounding aside, either way is the same."""
-    return (d + d.T) / 2
-
-
 METHODS: dict[str, Callable[[Series, int], Any]] = {
     "default": lambda X, c: "auto",
     "softdtw": lambda X, c: "softdtw",
     **{name: lambda X, c, name=name: faces(True)[name] for name in ("shape", "slope", "texture")},
+    **{of: lambda X, c, of=of: ConvolutionFeatures(of=of) for of in ("short patterns", "frequencies")},
     "equal, normalized": lambda X, c: Combined(faces(True)),
     "equal, raw": lambda X, c: Combined(faces(False)),
-    "by evidence": by_evidence,
 }
 
 

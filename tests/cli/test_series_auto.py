@@ -25,17 +25,17 @@ def test_how_views_count_is_shown(run: Run, rng: np.random.Generator) -> None:
     code, out, err = run("cluster", "waves.npy", "-c", 2, "-o", "found", "--n-init", 2)
     assert code == 0, err
     told = " ".join(out.split())
-    assert "metric: combined (series are compared by shape, slope and texture" in told
+    assert "metric: combined (series are compared by shape, slope and texture of" in told
     said, shown = re.search(r"from 0 to 1: ([\d.]+)[,;]", told), re.search(r"\(used\) +([\d.]+)", out)
     assert said is not None
     assert shown is not None
     assert said[1] == shown[1]
-    assert all(name in out for name in ("all alike", "shape most", "slope most", "texture most"))
+    assert all(f"texture of {name}" in out for name in ("short patterns", "frequencies"))
     assert "level and amplitude" in json.dumps(json.loads(Path("found/summary.json").read_text()))
     assert run("predict", "found", "waves.npy", "-o", "new.csv", "-q")[0] == 0
     code, out, err = run("cluster", "waves.npy", "-c", "2-3", "-o", "some", "--n-init", 2, "--metric", "series-auto")
     assert code == 0, err
-    assert "all alike" in out
+    assert "texture of frequencies" in out
 
 
 def test_channels_and_times_keep_their_names(run: Run, rng: np.random.Generator) -> None:

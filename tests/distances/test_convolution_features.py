@@ -10,8 +10,9 @@ from sklearn.metrics import adjusted_rand_score
 from softecm import CollapseWarning, SoftECM, load_model
 from softecm.barycenters import barycenter
 from softecm.distances import Combined, ConvolutionFeatures, series_distances
+from softecm.files.expected import Misfit
 from softecm.kernels.convolutions import KERNELS, dilations_for, heavy_taps, pooled, thresholds_of, z_normalized
-from softecm.spaces.texture import FREQUENCIES, SeriesSample, Texture, amplitudes, principal_axes
+from softecm.spaces.texture import N_FREQUENCIES, SeriesSample, Texture, amplitudes, principal_axes
 
 
 def waves(rng, n=24, steps=50, channels=1, unequal=False):
@@ -154,7 +155,7 @@ def test_what_needs_series_as_prototypes_is_refused(rng):
 def test_amplitudes_are_those_of_a_plain_transform_whatever_the_phase(rng):
     x = rng.normal(size=(2, 12, 2))
     x[1] = np.roll(x[0], 5, axis=0)
-    found = amplitudes(torch.from_numpy(x), torch.tensor([12, 12])).reshape(2, FREQUENCIES, 2)
+    found = amplitudes(torch.from_numpy(x), torch.tensor([12, 12])).reshape(2, N_FREQUENCIES, 2)
     t = np.arange(12)
     for k in range(1, 7):
         plain = np.abs(np.exp(-2j * np.pi * k * t / 12) @ x[0]) / np.sqrt(12)
@@ -173,6 +174,25 @@ def test_amplitudes_vary_as_much_as_convolutions_and_older_models_do_without(rng
     assert float(parts[0] / parts[1]) == pytest.approx(1.0, rel=0.3)
     X, _ = waves(rng, n=12, steps=30)
     space = ConvolutionFeatures().make_space().fit(list(X), dtype=torch.float64)
-    older = replace(space, center=space.center[:-FREQUENCIES], axes=space.axes[:-FREQUENCIES])
+    older = replace(space, center=space.center[:-N_FREQUENCIES], axes=space.axes[:-N_FREQUENCIES])
     older.check_kind(space)
     assert older.encode(list(X)).shape == space.encode(list(X)).shape
+
+
+@pytest.mark.parametrize("of", ["short patterns", "frequencies"])
+def test_patterns_and_frequencies_alone(of, rng, tmp_path):
+    X, _ = waves(rng, n=24, steps=40, channels=2)
+    model = SoftECM(2, metric=ConvolutionFeatures(of=of), random_state=0).fit(X)
+    space, both = model.model_.space, ConvolutionFeatures().make_space().fit(list(X), dtype=torch.float64)
+    convolutions = len(both.center) - 2 * N_FREQUENCIES
+    part = slice(convolutions) if of == "short patterns" else slice(convolutions, None)
+    torch.testing.assert_close(space._features(list(X)), both._features(list(X))[:, part])
+    model.save(tmp_path / "m")
+    again = load_model(tmp_path / "m")
+    assert again.metric == model.metric
+    np.testing.assert_array_equal(again.predict_partition(X).masses, model.predict_partition(X).masses)
+    other = "frequencies" if of == "short patterns" else "short patterns"
+    with pytest.raises(Misfit, match="a unit for every feature"):
+        replace(space, of=other).check_kind(space)
+    with pytest.raises(ValueError, match="of must be one of 'both', 'short patterns', 'frequencies'; got 'freq'"):
+        ConvolutionFeatures(of="freq")

@@ -11,9 +11,11 @@ from softecm import ECMdd, SoftECM, load_model
 from softecm.distances import Combined, ConvolutionFeatures, SoftDTW, series_auto, series_distances
 from softecm.distances.auto import choose_for
 from softecm.distances.series_auto import (
-    CLEARER,
+    LEAST_WEIGHT,
     MOST,
-    MOST_WEIGHT,
+    POWER,
+    SHAPE,
+    TEXTURE,
     VIEWS,
     Option,
     around_medoids,
@@ -26,10 +28,13 @@ from softecm.distances.series_auto import (
     kept_together,
     series_views,
     shortened,
+    weighed,
 )
 from softecm.losses import SeriesLoss
 from softecm.scores import adjusted_rand_index
 from softecm.selection import choose_n_clusters, sweep
+from softecm.spaces.texture import FREQUENCIES, PATTERNS
+from softecm.spaces.transformed import SLOPE
 
 STEPS = np.arange(24)
 
@@ -104,38 +109,57 @@ def test_what_the_estimator_shows_are_series(rng, tmp_path):
     assert adjusted_rand_index(begun.labels_, model.labels_) == 1.0
 
 
-def test_eight_are_tried_and_the_one_that_is_used_comes_first(rng):
+def test_four_are_tried_and_the_one_that_is_used_comes_first(rng):
     X, _ = bumps(rng, amplitude=True)
     found = choose_series(X, 2)
-    assert len({one.name for one in found.tried}) == 8
+    assert len({one.name for one in found.tried}) == 4
     values = [one.clear for one in found.tried]
-    assert values[1:] == sorted(values[1:], reverse=True)
+    assert values == sorted(values, reverse=True)
     assert f"clarity of the groups from 0 to 1: {values[0]:.2f}, at best" in found.reason
     assert all(-1.0 <= value <= 1.0 for value in values)
     scaled = (X - X.mean(1, keepdims=True)) / X.std(1, keepdims=True)
-    assert len(choose_series(scaled, 2).tried) == 4  # level and amplitude are gone: nothing to decide
+    assert len(choose_series(scaled, 2).tried) == 2  # level and amplitude are gone: the texture is left to decide
 
 
-@pytest.mark.parametrize(("clearer", "said"), [(0.8, "which count alike"), (1.2, "of which slope counts")])
-def test_one_view_counts_more_where_groups_are_clearly_clearer_so(rng, monkeypatch, clearer, said):
-    monkeypatch.setattr(series_auto, "joint", lambda tables, option: option)
-    monkeypatch.setattr(series_auto, "clearness", lambda option, _: 0.5 + clearer * CLEARER * (option.most == "slope"))
-    assert said in choose_series(bumps(rng, amplitude=True)[0], 2).reason
+def test_views_count_by_the_clearness_of_their_own_groups(rng, monkeypatch):
+    clear = {SHAPE: 0.9, SLOPE: 0.8, FREQUENCIES: 0.3, PATTERNS: 0.2}
+    monkeypatch.setattr(
+        series_auto, "compared", lambda rows, znormalise: {k: np.full((9, 9), v) for k, v in clear.items()}
+    )
+    monkeypatch.setattr(series_auto, "clearness", lambda d, numbers: float(d[0, 0]))
+    by_patterns, by_frequencies = weighed([], True, [2])
+    slope = (8 / 9) ** POWER
+    assert (by_patterns[0].texture, by_frequencies[0].texture) == (PATTERNS, FREQUENCIES)
+    for (option, together), texture in ((by_patterns, 0.2), (by_frequencies, 0.3)):
+        assert option.weights == pytest.approx((1.0, slope, LEAST_WEIGHT))
+        assert together == pytest.approx(0.9 + slope * 0.8 + LEAST_WEIGHT * texture)
+    monkeypatch.setattr(series_auto, "clearness", lambda d, numbers: -0.1)  # nothing is clear: all count alike
+    assert [len(set(option.weights)) for option, _ in weighed([], True, [2])] == [1, 1]
+
+
+def test_phase_leaves_the_texture_of_frequencies_and_shape_that_of_patterns(rng):
+    t = np.arange(60) / 60
+    rhythms = [
+        np.sin(2 * np.pi * (f * t + rng.random())) + np.sin(2 * np.pi * (2.3 * f * t + rng.random()))
+        for f in (2, 3)
+        for _ in range(12)
+    ]
+    assert choose_series(rhythms, 2).metric.metrics[TEXTURE].of == FREQUENCIES
 
 
 def test_long_series_have_a_band():
     assert [band_for(steps) for steps in (10, 362, 640, 2500, 100_000)] == [None, None, 102, 26, 8]
-    parts = series_views(Option(None, True), 640).metrics
+    parts = series_views(Option(True), 640).metrics
     assert (parts["shape"].band, parts["slope"].band) == (102, 102)
 
 
-def test_no_view_is_dropped():
-    for most in (None, *VIEWS):
-        weights = Option(most, True).weights
-        assert set(weights) == set(VIEWS)
-        assert min(weights.values()) == 1.0
-        assert max(weights.values()) == (1.0 if most is None else MOST_WEIGHT)
-        assert series_views(Option(most, True)).shown == "shape"
+def test_no_view_is_dropped(rng):
+    for X in (rhythms(rng)[0], drifts(rng)[0], rng.normal(size=(20, 15, 2))):
+        views = choose_series(X, 2).metric
+        assert set(views.weights) == set(VIEWS)
+        assert min(views.weights.values()) >= LEAST_WEIGHT
+        assert max(views.weights.values()) == 1.0
+        assert views.shown == "shape"
 
 
 def test_neither_the_order_nor_copies_matter(rng):
@@ -159,7 +183,7 @@ def test_where_there_is_nothing_to_compare_all_count_alike(rng):
     X, _ = rhythms(rng)
     assert choose_series(X[5:13], 2).tried  # four a cluster
     few = choose_series(X[5:12], 2)
-    assert few.metric == series_views(Option(None, False))
+    assert few.metric == series_views(Option(False))
     assert few.tried == ()
     assert "too few different series to judge by" in few.reason
     assert "one cluster gives nothing" in choose_series(X, 1).reason

@@ -7,11 +7,11 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from softecm._checks import check_count, check_flag
+from softecm._checks import check_choice, check_count, check_flag
 from softecm.distances.base import SemiMetric
 from softecm.distances.squared_euclidean import VectorMeans, VectorPasses, squared_differences
 from softecm.spaces.series import OPTIONS
-from softecm.spaces.texture import Texture
+from softecm.spaces.texture import EVERYTHING, TEXTURES, Texture
 
 
 @dataclass(frozen=True)
@@ -39,6 +39,8 @@ class ConvolutionFeatures(SemiMetric):
     length : int, "median" or "max", default="median"
         Steps of the series that prototypes are shown as.
     layout : {"tslearn", "aeon"}, default="tslearn"
+    of : {"both", "short patterns", "frequencies"}, default="both"
+        What is compared.
 
     Examples
     --------
@@ -60,6 +62,7 @@ class ConvolutionFeatures(SemiMetric):
     znormalise: bool = True
     length: int | str = "median"
     layout: str = "tslearn"
+    of: str = EVERYTHING
     name = "texture"
     space = Texture
     single = True
@@ -70,10 +73,11 @@ class ConvolutionFeatures(SemiMetric):
         object.__setattr__(self, "n_components", count)
         flag = check_flag("znormalise", self.znormalise, hint="False lets the amplitude of a series count.")
         object.__setattr__(self, "znormalise", flag)
+        check_choice("of", self.of, TEXTURES, "'short patterns' are found by convolutions.")
 
     def make_space(self) -> Texture:
         """Series by their texture, with this metric's options."""
-        return Texture(self.length, self.layout, n_components=self.n_components, znormalise=self.znormalise)
+        return Texture(self.length, self.layout, n_components=self.n_components, znormalise=self.znormalise, of=self.of)
 
     @property
     def closed_form(self) -> VectorMeans:

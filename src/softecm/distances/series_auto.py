@@ -1,22 +1,23 @@
 r"""The default for series: three views of them, shape, slope and texture, and what decides how they count.
 
-Labels are not asked for. All three views count alike, or one of them counts ten times; series are taken as they are, or
-z-normalised in each channel, so that level and amplitude don't count: eight combinations. Under each some of the series
-are grouped, by k-means on their distances, and then the nearest neighbours of each are looked at: how many lie in its own
-group, beyond what chance would put there,
+Labels are not asked for. Some of the series are grouped by k-means on their distances in one view, and then the nearest
+neighbours of each are looked at: how many lie in its own group, beyond what chance would put there,
 
 .. math:: \frac{s - e}{1 - e}
 
 with s the mean share of the neighbours that lie in the series' own group and e that share where neighbours are drawn at
 random. 1: no group has a neighbour outside; 0: groups that say nothing about neighbours. It depends on the order of
-distances only, so that combinations of different units compare, and one far object gains nothing. The combination with the
-clearest groups is taken; that one view counts more must make them clearer by 0.05. No view is ever dropped: which of them
-matters, a small sample does not say for certain.
+distances only, so that different units compare, and one far object gains nothing. The clearer the groups of a view by
+itself, the more it counts; none counts less than a tenth of the one that counts most, and none is ever dropped: which of
+them matters, a small sample does not say for certain.
+
+The texture is that of short patterns or of frequencies, and series are taken as they are, or z-normalised in each channel,
+so that level and amplitude don't count: four combinations. The one with the clearest groups by all views at once is taken.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -29,11 +30,14 @@ from softecm.distances.soft_dtw import SoftDTW
 from softecm.distances.view_statistics import table_of
 from softecm.distances.views import Combined
 from softecm.spaces.series import SeriesBatch, TimeSeries, in_blocks, to_list
+from softecm.spaces.texture import EVERYTHING, FREQUENCIES, PATTERNS
 from softecm.spaces.transformed import SLOPE, normalized
 
 SHAPE, TEXTURE = "shape", "texture"
 VIEWS = (SHAPE, SLOPE, TEXTURE)
-MOST_WEIGHT = 10.0  # of a view that counts more than the others, which count 1
+TEXTURES = (PATTERNS, FREQUENCIES)
+POWER = 6  # of the clearness of a view by itself, which is what it counts
+LEAST_WEIGHT = 0.1  # of that of the view that counts most
 MOST, MOST_EACH = 80, 8  # series that are compared: at least so many where there are, and for each cluster
 PAIR_CELLS = 1 << 17  # of one alignment: longer series than 362 steps have a band
 LEAST_BAND = 8
@@ -41,7 +45,6 @@ CELLS = 1e7  # of the alignments of all pairs; longer series are shortened to me
 TEXTURE_STEPS = 512  # of a series whose texture is compared
 UNKNOWN = range(2, 7)  # numbers of clusters that are tried where it is not known
 FEWEST = 4  # series for each cluster without which there is nothing to compare
-CLEARER = 0.05  # by how much groups must be clearer for one view to count more than the others
 ROUNDS = 30  # of k-means
 ALIKE = 1e-6  # how far a z-normalised series may be from being exactly so
 
@@ -68,25 +71,23 @@ class Found:
 
 @dataclass(frozen=True)
 class Option:
-    """One combination: which view counts more than the others, and whether level and amplitude count."""
+    """One combination: whether level and amplitude count, whose texture it is, and what each view counts."""
 
-    most: str | None
     znormalise: bool
-
-    @property
-    def weights(self) -> dict[str, float]:
-        """What each view counts."""
-        return {view: MOST_WEIGHT if view == self.most else 1.0 for view in VIEWS}
+    texture: str = EVERYTHING
+    weights: tuple[float, ...] = (1.0,) * len(VIEWS)
 
     @property
     def name(self) -> str:
         """In words."""
-        return f"{'all alike' if self.most is None else f'{self.most} most'}{'' if self.znormalise else ', with level'}"
+        return f"texture of {self.texture}{'' if self.znormalise else ', with level'}"
 
     def said(self) -> str:
         """What is compared, as a part of a sentence."""
-        counting = "which count alike" if self.most is None else f"of which {self.most} counts ten times"
-        return f"series are compared by shape, slope and texture, {counting}; {self.level()}"
+        texture = "" if self.texture == EVERYTHING else f" of {self.texture}"
+        shares = [f"{weight / sum(self.weights):.0%}" for weight in self.weights]
+        counts = "alike" if len(set(self.weights)) == 1 else f"{shares[0]}, {shares[1]} and {shares[2]}"
+        return f"series are compared by shape, slope and texture{texture}, which count {counts}; {self.level()}"
 
     def level(self) -> str:
         """Whether level and amplitude count."""
@@ -95,8 +96,9 @@ class Option:
 
 def series_views(option: Option, steps: int = 2) -> Combined:
     """Shape, slope and texture of series of about so many steps as one metric; prototypes are shown as series."""
-    weights = "equal" if option.most is None else option.weights
-    return Combined(faces(option.znormalise, band_for(steps)), weights=weights, shown=SHAPE)
+    weights = dict(zip(VIEWS, option.weights, strict=True))
+    parts = faces(option.znormalise, option.texture, band_for(steps))
+    return Combined(parts, weights="equal" if len(set(option.weights)) == 1 else weights, shown=SHAPE)
 
 
 def band_for(steps: int) -> int | None:
@@ -104,12 +106,12 @@ def band_for(steps: int) -> int | None:
     return None if steps * steps <= PAIR_CELLS else max(LEAST_BAND, PAIR_CELLS // (2 * steps))
 
 
-def faces(znormalise: bool, band: int | None = None) -> dict[str, SemiMetric]:
+def faces(znormalise: bool, texture: str = EVERYTHING, band: int | None = None) -> dict[str, SemiMetric]:
     """The three views."""
     return {
         SHAPE: SoftDTW(gamma="auto", band=band, znormalise=znormalise),
         SLOPE: SoftDTW(gamma="auto", band=band, of=SLOPE, znormalise=znormalise),
-        TEXTURE: ConvolutionFeatures(znormalise=znormalise),
+        TEXTURE: ConvolutionFeatures(znormalise=znormalise, of=texture),
     }
 
 
@@ -141,24 +143,28 @@ def choose_series(X: object, n_clusters: int | None = None, where: str = "") -> 
     same = all(np.abs(normalized(row) - row).max() < ALIKE for row in few)
     if len(few) < FEWEST * min(numbers) or max(numbers) < 2:
         why = "one cluster gives nothing" if max(numbers) < 2 else "too few different series"
-        option = Option(None, same)
+        option = Option(same)
         return Found(series_views(option, steps), f"{option.said()} ({why} to judge by)")
-    clear = {
-        option: clearness(joint(tables, option), numbers)
-        for znormalise in ((True,) if same else (True, False))
-        for tables in [compared(few, znormalise)]
-        for option in (Option(None, znormalise), *(Option(view, znormalise) for view in VIEWS))
-    }
-    order = sorted(clear, key=lambda option: (-clear[option], option.most is not None))
-    best = max(order, key=lambda option: clear[option] - (0.0 if option.most is None else CLEARER))
-    other = max((clear[option] for option in clear if option.znormalise != best.znormalise), default=None)
-    beside = "" if other is None else f", at best {other:.2f} if {Option(None, not best.znormalise).level()}"
+    clear = dict(part for znormalise in {True, same} for part in weighed(few, znormalise, numbers))
+    order = sorted(clear, key=lambda option: (-clear[option], not option.znormalise))
+    best = order[0]
+    other = next((option for option in order if option.znormalise != best.znormalise), None)
+    beside = "" if other is None else f", at best {clear[other]:.2f} if {other.level()}"
     told = f"clarity of the groups from 0 to 1: {clear[best]:.2f}{beside}; on {len(few)} series{where}"
-    return Found(
-        series_views(best, steps),
-        f"{best.said()} ({told})",
-        tuple(Tried(option.name, clear[option]) for option in sorted(order, key=lambda option: option != best)),
-    )
+    tried = tuple(Tried(option.name, clear[option]) for option in order)
+    return Found(series_views(best, steps), f"{best.said()} ({told})", tried)
+
+
+def weighed(rows: Series, znormalise: bool, numbers: Sequence[int]) -> Iterator[tuple[Option, float]]:
+    """A combination for each texture, its views weighed by their own clearness, and how clear its groups are."""
+    tables = compared(rows, znormalise)
+    own = {name: max(clearness(d, numbers), 0.0) ** POWER for name, d in tables.items()}
+    for texture in TEXTURES:
+        views = SHAPE, SLOPE, texture
+        most = max(own[view] for view in views) or 1.0
+        weights = tuple(max(own[view] / most, LEAST_WEIGHT) for view in views)
+        joint = sum(weight * tables[view] for weight, view in zip(weights, views, strict=True))
+        yield Option(znormalise, texture, weights), clearness(np.asarray(joint), numbers)
 
 
 def different_series(rows: Series, n_clusters: int) -> list[Floats]:
@@ -178,10 +184,13 @@ def shortened(rows: Series, steps: float) -> list[Floats]:
 
 
 def compared(rows: Series, znormalise: bool) -> dict[str, Floats]:
-    """All distances (n, n) of series of one length under each view, of mean 1."""
+    """All distances (n, n) of series of one length by shape, slope and each texture, of mean 1."""
     n, channels = len(rows), rows[0].shape[1]
     short, long = shortened(rows, np.sqrt(CELLS / (0.5 * n * n * channels))), shortened(rows, TEXTURE_STEPS)
-    found = {view: distances(metric, long if view == TEXTURE else short) for view, metric in faces(znormalise).items()}
+    elastic = faces(znormalise)
+    found = {view: distances(elastic[view], short) for view in (SHAPE, SLOPE)}
+    for texture in TEXTURES:
+        found[texture] = distances(ConvolutionFeatures(znormalise=znormalise, of=texture), long)
     return {view: d / d.mean() if d.mean() > 0 else d for view, d in found.items()}
 
 
@@ -190,13 +199,6 @@ def distances(metric: SemiMetric, rows: Series) -> Floats:
     space = metric.make_space().fit(list(rows), dtype=torch.float64)
     x, n = space.encode(list(rows)), len(rows)
     return table_of(metric.fitted(x, None), x, space.starts(x, torch.arange(n)))
-
-
-def joint(tables: Mapping[str, Floats], option: Option) -> Floats:
-    """The distances of all views as one."""
-    total = sum(option.weights.values())
-    summed: Floats = np.sum([weight / total * tables[view] for view, weight in option.weights.items()], axis=0)
-    return summed
 
 
 def clearness(squares: Floats, numbers: Sequence[int]) -> float:

@@ -13,7 +13,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from softecm.files.expected import Misfit, array, count, flag, listed, rules
+from softecm.files.expected import Misfit, array, count, flag, listed, rules, text
 from softecm.kernels.convolutions import KERNELS, THRESHOLDS, dilations_for, pooled, thresholds_of, z_normalized
 from softecm.spaces.base import SQUARABLE, Space, content_keys
 from softecm.spaces.series import MOST_STEPS, Lengths, SeriesSpace, TimeSeries, filled, resampled, to_list
@@ -24,7 +24,9 @@ if TYPE_CHECKING:
 MOST_SERIES, MOST_CELLS = 512, 1 << 22  # from which features are learned
 THRESHOLD_SERIES = 64  # of these, from which thresholds are learned
 SHOWN_CELLS = 1 << 18  # of the series that prototypes are shown as: 2 MB in a model
-FREQUENCIES = 32  # cycles per series, from 1, whose amplitudes are features
+PATTERNS, FREQUENCIES, EVERYTHING = "short patterns", "frequencies", "both"
+TEXTURES = (EVERYTHING, PATTERNS, FREQUENCIES)
+N_FREQUENCIES = 32  # cycles per series, from 1, whose amplitudes are features
 FLAT = 1e-9  # deviation of a feature below which it says nothing
 Series = NDArray[np.float64]
 
@@ -69,10 +71,11 @@ class Texture(SeriesSpace):
     axes: Tensor | None = None  # (w, q): from features to components, each feature in units of its deviation
     examples: Tensor | None = None  # (m, length, channels): the series that prototypes are shown as
     places: Tensor | None = None  # (m, q): where they lie
+    of: str = EVERYTHING
     SAVED = rules(
         SeriesSpace.SAVED,
         length=count(size="steps", least=2, most=MOST_STEPS),
-        dilations=listed(count(most=MOST_STEPS), size="dilations", least=1),
+        dilations=listed(count(most=MOST_STEPS), size="dilations"),
         thresholds=array("dilations p kernels four", allowed=SQUARABLE),
         center=array("w", allowed=SQUARABLE),
         axes=array("w q", allowed=SQUARABLE),
@@ -80,6 +83,7 @@ class Texture(SeriesSpace):
         places=array("m q", allowed=SQUARABLE),
         n_components=count(),
         znormalise=flag,
+        of=text(*TEXTURES),
     )
 
     def check_kind(self, expected: Space) -> None:
@@ -90,8 +94,12 @@ class Texture(SeriesSpace):
         assert self.thresholds is not None
         assert self.center is not None
         kernels, each = self.thresholds.shape[2:]
-        waves = len(self.center) - self._convolutions  # none in older models
-        if not (1 <= kernels <= KERNELS and each == THRESHOLDS and waves in (0, FREQUENCIES * self.n_channels)):
+        waves, every = len(self.center) - self._convolutions, N_FREQUENCIES * self.n_channels
+        known = {PATTERNS: (0,), FREQUENCIES: (every,), EVERYTHING: (0, every)}[
+            self.of
+        ]  # older models have no frequencies
+        right = waves in known and bool(self.dilations) == (self.of != FREQUENCIES)
+        if not (1 <= kernels <= KERNELS and each == THRESHOLDS and right):
             raise Misfit("model_.space should have a unit for every feature")
 
     def check(self, estimator: BaseEstimator, X: object, *, reset: bool) -> list[Series]:
@@ -112,9 +120,12 @@ class Texture(SeriesSpace):
         sized = self._plain().fit_described(description.lengths, dtype=torch.float64)
         length, channels = sized.shape
         rows = list(description.rows.values())
-        dilations = dilations_for(length)
-        known = replace(self, length=length, n_channels=channels, dilations=dilations)
-        ready = replace(known, thresholds=thresholds_of(*known._batch(rows[:THRESHOLD_SERIES]), dilations))
+        known = replace(self, length=length, n_channels=channels)
+        ready = replace(known, thresholds=torch.zeros(0, channels, KERNELS, THRESHOLDS, dtype=torch.float64))
+        if self.of != FREQUENCIES:
+            dilations = dilations_for(length)
+            thresholds = thresholds_of(*known._batch(rows[:THRESHOLD_SERIES]), dilations)
+            ready = replace(known, dilations=dilations, thresholds=thresholds)
         features = ready._features(rows)
         center, axes = principal_axes(features, ready._convolutions, self.n_components)
         shown = rows[: max(1, SHOWN_CELLS // (length * channels))]
@@ -142,10 +153,11 @@ class Texture(SeriesSpace):
         """Convolution features and amplitudes (n, w)."""
         assert self.thresholds is not None
         batch = self._batch(X)
-        features = pooled(*batch, self.dilations, self.thresholds)
-        if self.center is not None and len(self.center) == self._convolutions:
-            return features
-        return torch.cat([features, amplitudes(*batch)], 1)
+        found = [pooled(*batch, self.dilations, self.thresholds)] if self.dilations else []
+        older = self.center is not None and len(self.center) == self._convolutions  # a model without frequencies
+        if self.of != PATTERNS and not older:
+            found.append(amplitudes(*batch))
+        return torch.cat(found, 1)
 
     def encode(self, X: list[Series]) -> Tensor:
         """Components (n, q)."""
@@ -225,11 +237,11 @@ class Texture(SeriesSpace):
 
 
 def amplitudes(values: Tensor, lengths: Tensor) -> Tensor:
-    """How strong each frequency is, whatever its phase: series (n, L, d) to (n, FREQUENCIES * d)."""
-    found = values.new_zeros(len(values), FREQUENCIES, values.shape[2])
+    """How strong each frequency is, whatever its phase: series (n, L, d) to (n, N_FREQUENCIES * d)."""
+    found = values.new_zeros(len(values), N_FREQUENCIES, values.shape[2])
     for length in set(lengths.tolist()):
         rows = lengths == length
-        waves = torch.fft.rfft(values[rows, :length], dim=1).abs()[:, 1 : FREQUENCIES + 1] / math.sqrt(length)
+        waves = torch.fft.rfft(values[rows, :length], dim=1).abs()[:, 1 : N_FREQUENCIES + 1] / math.sqrt(length)
         found[rows, : waves.shape[1]] = waves
     return found.flatten(1)
 
@@ -243,9 +255,11 @@ def principal_axes(features: Tensor, convolutions: int, most: int) -> tuple[Tens
     center = features.mean(0)
     scale = features.std(0, correction=0)
     unit = torch.where(scale > FLAT, 1.0 / scale.clamp_min(FLAT), 0.0)
-    spreads = scale[convolutions:].reshape(FREQUENCIES, -1).norm(dim=0)  # of each channel
-    varied = (unit[:convolutions] > 0).sum().clamp_min(1) / (spreads > FLAT).sum().clamp_min(1)
-    unit[convolutions:] = torch.where(spreads > FLAT, varied.sqrt() / spreads.clamp_min(FLAT), 0.0).repeat(FREQUENCIES)
+    if features.shape[1] > convolutions:
+        spreads = scale[convolutions:].reshape(N_FREQUENCIES, -1).norm(dim=0)  # of each channel
+        varied = (unit[:convolutions] > 0).sum().clamp_min(1) / (spreads > FLAT).sum().clamp_min(1)
+        sizes = torch.where(spreads > FLAT, varied.sqrt() / spreads.clamp_min(FLAT), 0.0)
+        unit[convolutions:] = sizes.repeat(N_FREQUENCIES)
     z = (features - center) * unit
     values, vectors = torch.linalg.eigh(z @ z.T)  # (m, m): fewer than the features
     q = max(1, min(most, len(z) - 1, int((values > 1e-10 * values[-1].clamp_min(1e-300)).sum())))
