@@ -2,6 +2,7 @@
 
 import json
 from dataclasses import replace
+from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
@@ -19,7 +20,14 @@ from softecm.calibration.refitting import Refitting, _numbered
 from softecm.datasets import make_blobs
 from softecm.distances import Mahalanobis, SquaredEuclidean
 from softecm.report import build
-from softecm.report.sections.certainty import facts_of, sentences
+from softecm.report.sections.certainty import Certainty
+
+
+def section(calibration, ids=None):
+    """The report's section on a calibration; objects go by ``ids``, or by their numbers from 1."""
+    names = [str(i + 1) for i in range(len(calibration.before))] if ids is None else ids
+    return Certainty(SimpleNamespace(calibration=calibration, noun="object", ids=names))
+
 
 BLOBS = make_blobs(90, n_clusters=2, distance=3.5, random_state=0)
 X = BLOBS.data
@@ -320,20 +328,20 @@ def test_groups_that_come_apart_are_named():
     shaken = Calibration(
         before, before, np.eye(2)[halves], 0.9, *ends, 0.0, "round Gaussians", before.masses, before.masses
     )
-    told = " ".join(sentences(shaken))
+    told = " ".join(section(shaken).sentences)
     assert "0 of 2 groups are found again" in told
     assert "In other samples ω1, ω2 would dissolve: don't rely on them." in told
     assert "The resamples disagree about 40 objects, most about 35 (ω2: from 0.00 to 1.00), 12 (ω1" in told
     one = replace(shaken, memberships=np.eye(2)[two], lower=ends[0] + 0.4, upper=ends[1] - 0.1)
     one.upper[3] = 1.0
     named = [f"p{i}" for i in range(40)]
-    assert "The resamples disagree about 1 object: p3 (ω1: from 0.40 to 1.00)." in sentences(one, ids=named)
-    assert [wide["name"] for wide in facts_of(one, named)["least_sure"]] == ["p3"]
+    assert "The resamples disagree about 1 object: p3 (ω1: from 0.40 to 1.00)." in section(one, named).sentences
+    assert [wide["name"] for wide in section(one, named).facts()["calibration"]["least_sure"]] == ["p3"]
     out = np.array(before.masses)
     out[3] = [1.0, 0.0, 0.0]
     nowhere = replace(one, before=CredalPartition(out, before.focal_sets))
-    assert "disagree" not in " ".join(sentences(nowhere, ids=named))  # an outlier has no group to disagree about
-    assert facts_of(nowhere, named)["least_sure"] == []
+    assert "disagree" not in " ".join(section(nowhere, named).sentences)  # an outlier has no group to disagree about
+    assert section(nowhere, named).facts()["calibration"]["least_sure"] == []
 
 
 def test_intervals_are_described_and_one_group_is_one():
@@ -347,7 +355,7 @@ def test_intervals_are_described_and_one_group_is_one():
     found = Calibration(
         vague, before, own, 0.9, own.min(0), own.max(0), 0.0, "round Gaussians", before.masses, before.masses
     )
-    first, second, *_ = sentences(found)
+    first, second, *_ = section(found).sentences
     assert first.endswith("1 of 3 groups is found again.")
     inside = found.coverage()["after"]
     assert f"to within {inside['width']:.2f} on average; {inside['inside']:.0%} of the refits lie inside" in second
@@ -356,10 +364,10 @@ def test_intervals_are_described_and_one_group_is_one():
 def test_words_of_the_model_and_of_the_refits_are_in_one_table():
     blobs = make_blobs(90, n_clusters=3, distance=9, between=5, random_state=0)
     made = calibrate(SoftECM(3, random_state=0).fit(blobs.data), blobs.data, n_boot=19, random_state=0)
-    table = facts_of(made)["words"]
+    table = section(made).facts()["calibration"]["words"]
     before = made.before.decisions().counts()
     assert {word: sum(row.values()) for word, row in table.items()} == {w: n for w, n in before.items() if n}
-    told = [text for text in sentences(made) if "between groups" in text]
+    told = [text for text in section(made).sentences if "between groups" in text]
     assert told == [f"{before['between']} objects lie between groups, and the resamples confirm it."]
 
 

@@ -17,7 +17,7 @@ import pytest
 from problems import DEEP
 from softecm import ECM, CredalPartition, SoftECM, _atomic, report
 from softecm._warnings import CheckpointWarning
-from softecm.cli import cluster, demo, main, predict, result_folder
+from softecm.cli import cluster, main, predict, result_folder
 from softecm.cli.result_folder import ResultFolder
 from softecm.datasets import load_diamond
 from softecm.files import WriteError, folders, journal, places, write_bytes
@@ -55,7 +55,7 @@ def idle(monkeypatch: pytest.MonkeyPatch) -> None:
         pytest.fail("the work was done first")
 
     for module, name in (
-        (cluster, "_fit"), (sweeping, "run_task"), (demo, "_fit"), (reproduce, "_page"), (predict, "load"),
+        (cluster, "_fit"), (sweeping, "run_task"), (reproduce, "_page"), (predict, "load"),
         (ResultFolder, "_table"), (ResultFolder, "model"),
     ):  # fmt: skip
         monkeypatch.setattr(module, name, property(worked) if module is ResultFolder else worked)
@@ -179,7 +179,6 @@ def test_force_replaces_neither_the_input_nor_foreign_files(
 WRITTEN = {
     "cluster": ("partition.csv", "summary.json", "model.safetensors", "report.html"),
     "sweep": ("sweep.csv", "best.json", "heatmap.png", "journal.jsonl"),
-    "demo": ("demo.json", "diamond.png"),
     "reproduce": ("diamond.md", "diamond.html"),
 }
 

@@ -10,6 +10,7 @@ import numpy as np
 from rich.text import Text
 
 from softecm._errors import disk
+from softecm._version import __version__
 from softecm.calibration import Calibration, calibrate
 from softecm.cli.commands import CalibrateOptions
 from softecm.cli.problems import Problem, mendable
@@ -18,7 +19,7 @@ from softecm.cli.results import harmless, partition_table, write_csv, write_json
 from softecm.cli.screen import consoles, counts_table, lines, print_json
 from softecm.files import check_file, check_folder, check_free, check_replaced, to_folder, write_text
 from softecm.readers import Loaded
-from softecm.report.sections.certainty import facts_of, sentences
+from softecm.report.sections.certainty import Certainty
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -41,13 +42,14 @@ def run(options: CalibrateOptions) -> None:
         write_text(target / JOURNAL, "")  # afresh
     calibration = _refit(folder.model, loaded, options, target / JOURNAL, shown=err.is_terminal and not err.quiet)
     page = folder.page(calibration=calibration)
-    messages = sentences(calibration, loaded.noun, page.ids)
-    facts = {"softecm": page.made_by.removeprefix("softecm "), "folder": str(path), **facts_of(calibration, page.ids)}
+    section = Certainty(page)
+    messages = section.sentences
+    facts = {"softecm": __version__, "folder": str(path), **section.facts()["calibration"], "sentences": messages}
 
     def write(work: Path) -> None:
         names = loaded.names if folder.has_values else folder.ids
         write_csv(_table(calibration, names, folder.clear), work / NAMES[0])
-        write_json({**facts, "sentences": messages}, work / NAMES[1])
+        write_json(facts, work / NAMES[1])
         write_text(work / NAMES[2], page.html)
 
     to_folder(target, write, force=True)
@@ -55,7 +57,7 @@ def run(options: CalibrateOptions) -> None:
     counts = np.bincount(calibration.partition.masses.argmax(1), minlength=len(calibration.partition.focal_sets) + 1)
     out.print(counts_table(calibration.partition.focal_sets, counts.tolist()))
     out.print(Text.assemble("Calibrated: ", (str(target / NAMES[0]), "bold"), f", report: {target / NAMES[2]}#sure"))
-    print_json({**facts, "sentences": list(messages), "output": str(target)})
+    print_json({**facts, "output": str(target)})
 
 
 def _check_places(target: Path, folder: Path, *, force: bool) -> None:

@@ -85,9 +85,8 @@ def command(
 @command("demo")
 @dataclass(frozen=True, kw_only=True)
 class DemoOptions:
-    """Try it out: twelve points explained on one screen, or an example file with its command and report.
+    """Try it out: an example file, the command that clusters it, and its report.
 
-    With customers, series, texts or states the folder gets an example file, the command that clusters it, and the result.
     Replace the file by your own and run the command again.
     """
 

@@ -1,179 +1,175 @@
-"""``softecm demo``: the paper's twelve points in one screen, or a file to try ``softecm cluster`` on."""
+"""``softecm demo``: a small file to try things on, the command that clusters it, and its result."""
 
 from __future__ import annotations
 
-import json
+import csv
 import shlex
-import warnings
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
-from rich.console import Console
-from rich.table import Table
 from rich.text import Text
 
-from softecm._checks import make_frame
-from softecm._version import __version__
-from softecm.belief import CredalPartition
+from softecm._checks import check_choice
 from softecm.cli.commands import DemoOptions, application
-from softecm.cli.demo_files import EXAMPLES
 from softecm.cli.options import INVOCATION
-from softecm.cli.problems import Problem
-from softecm.cli.screen import consoles, legend, lines, mass_bar, print_json, set_style
-from softecm.files import check_folder, check_free, check_replaced, to_folder
-from softecm.files.places import SIGNED
-from softecm.report.words import in_words, three_sentences
+from softecm.cli.problems import mendable
+from softecm.cli.screen import consoles
+from softecm.files import check_folder, check_free, to_folder
 
-if TYPE_CHECKING:
-    from softecm import ECM, SoftECM
-
-IDS = tuple(str(i) for i in range(1, 13))
-ALPHA, BETA, DELTA = 1 / 6, 2.0, 11.0  # the paper's
-NAMES = ("report.html", "diamond.png", "demo.json")
-EXAMPLE = "command.txt"  # beside the file of an example
-BARS = (
-    "A bar shows how the evidence about a point is divided among the groups, both and none; the longest part decides."
-)
-ECM_TOO = (
-    "ECM, the older method, also puts object 7 between, because it fixes that prototype halfway; Soft-ECM learns it."
-)
-SETTINGS = "These are the paper's settings, which leave much undecided; the defaults give more definite answers."
-STARTS = ((-3.34, 0.0), (3.34, 0.0))  # the middles of the two diamonds
+COMMAND = "command.txt"  # beside the file of an example
 
 
 def run(options: DemoOptions) -> None:
-    """The paper's points; or the file of an example and the command that clusters it."""
-    if options.data == "points":
-        return run_points(options.output or Path("softecm-demo"), force=options.force)
-    words = write_example(options.data, options.output or Path(f"softecm-demo-{options.data}"), force=options.force)
-    called = INVOCATION.get()
-    flags = [*(["--quiet"] if called.quiet else []), *(["--json"] if called.machine else [])]
-    application()([*words, "--force", *flags], standalone_mode=False)  # an earlier demo is replaced
-
-
-def run_points(folder: Path, *, force: bool) -> None:
-    """Fit, show, write."""
-    out, _ = consoles()
-    out.print(
-        Text.assemble(("softecm demo", "bold"), "  twelve points: two diamonds, point 6 midway, point 12 far away")
-    )
+    """Write the file of an example and the command that clusters it, and run that."""
+    with mendable(ValueError):
+        example = EXAMPLES[check_choice("data", options.data, EXAMPLES)]
+    (out, _), called, folder = consoles(), INVOCATION.get(), options.output
+    if folder is None:
+        folder = Path("softecm-demo" if options.data == "points" else f"softecm-demo-{options.data}")
     check_folder(folder)
-    force = force or _is_ours(folder)
-    check_free(folder, force=force)
-    check_replaced(folder / name for name in NAMES)
-    from softecm.datasets import load_diamond
-
-    data = load_diamond().data
-    table = make_frame({"x": data[:, 0], "y": data[:, 1]})
-    ecm, soft = _fit(table)
-    sentences = three_sentences(soft.partition_, [f"object {i}" for i in IDS])
-    _show(out, data, ecm.partition_, soft.partition_, sentences)
-
-    def fill(work: Path) -> None:
-        _report(work, table, soft)
-        _write(work, data, ecm, soft, sentences)
-
-    to_folder(folder, fill, force=force)
-    out.print()
-    out.print(Text.assemble("Open ", (str(folder / "report.html"), "bold"), f"  (also in {folder}: diamond.png)"))
-    out.print(Text("Your own file:  softecm cluster FILE -c 3"))
-    for name, one in EXAMPLES.items():
-        out.print(Text(f"softecm demo {name:<10} {one.about}", style="dim"))
-    print_json({"folder": str(folder), "sentences": sentences, "sets": soft.partition_.sets().tolist()})
-
-
-def write_example(name: str, folder: Path, *, force: bool) -> list[str]:
-    """Write the file of an example into a folder; the words of the command that clusters it."""
-    if name not in EXAMPLES:
-        raise Problem(f"there is no demo {name}: choose from points, {', '.join(EXAMPLES)}.")
-    out, _ = consoles()
-    example = EXAMPLES[name]
-    check_folder(folder)
-    check_free(folder, force=force or (folder / EXAMPLE).is_file())
+    check_free(folder, force=options.force or (folder / COMMAND).is_file())
+    words = ["cluster", str(folder / example.file), *example.options, "-o", str(folder / "result")]
+    command = shlex.join(["softecm", *words])
 
     def fill(work: Path) -> None:
         example.write(work)
-        (work / EXAMPLE).write_text(" ".join(["softecm", *map(shlex.quote, words)]) + "\n", encoding="utf-8")
+        (work / COMMAND).write_text(f"{command}\n", encoding="utf-8")
 
-    words = ["cluster", str(folder / example.file), *example.options, "-o", str(folder / "result")]
     to_folder(folder, fill, force=True)
-    out.print(
-        Text.assemble(
-            ("softecm demo", "bold"), f"  {example.about}, in {folder}. Replace the file by your own and run:"
-        )
-    )
-    out.print(Text(f"  {shlex.join(['softecm', *words])}", style="bold"))
+    about = f"  {example.about}, in {folder}. Replace the file by your own and run:"
+    out.print(Text.assemble(("softecm demo", "bold"), about))
+    out.print(Text(f"  {command}", style="bold"))
     out.print()
-    return words
+    flags = [*(["--quiet"] if called.quiet else []), *(["--json"] if called.machine else [])]
+    application()([*words, "--force", *flags], standalone_mode=False)  # an earlier demo is replaced
+    others = ", ".join(name for name in EXAMPLES if name != options.data)
+    out.print(Text(f"Other examples: softecm demo {others}", style="dim"))
 
 
-def _fit(table: object) -> tuple[ECM, SoftECM]:
-    from softecm import ECM, SoftECM
+TO_NPZ = '''"""One text per line to texts.npz, for softecm cluster: put your own texts into texts.txt and run this."""
 
-    with warnings.catch_warnings(action="ignore"):
-        ecm = ECM(2, alpha=ALPHA, beta=BETA, delta=DELTA, init=STARTS).fit(table)
-        soft = SoftECM(2, alpha=ALPHA, beta=BETA, delta=DELTA, lam=1.5, init=STARTS).fit(table)
-    return ecm, soft
+from pathlib import Path
 
+from scipy.sparse import save_npz
+from sklearn.feature_extraction.text import TfidfVectorizer
 
-def _show(
-    out: Console,
-    data: NDArray[np.float64],
-    ecm: CredalPartition,
-    soft: CredalPartition,
-    sentences: tuple[str, str, str],
-) -> None:
-    table = Table(box=None, pad_edge=False, padding=(0, 1, 0, 0))
-    for name in ("object", "x", "y"):
-        table.add_column(name, justify="right")
-    for name in ("ECM says", "", "Soft-ECM says", ""):
-        table.add_column(name)
-    for i, (x, y) in enumerate(data.tolist()):
-        table.add_row(IDS[i], f"{x:g}", f"{y:g}", *_decision(ecm, i), *_decision(soft, i))
-    out.print(table)
-    out.print(legend(soft))
-    lines(out, (BARS, "", *sentences, ECM_TOO, SETTINGS))
+here = Path(__file__).parent
+texts = (here / "texts.txt").read_text(encoding="utf-8").splitlines()
+save_npz(here / "texts.npz", TfidfVectorizer(sublinear_tf=True).fit_transform(texts))
+'''
 
 
-def _decision(partition: CredalPartition, i: int) -> tuple[Text, Text]:
-    from softecm.plots import set_colors
+@dataclass(frozen=True)
+class Example:
+    """A file that can be made up, and how to cluster it."""
 
-    row = partition.masses[i]
-    column = int(row.argmax())
-    return Text(in_words(partition.focal_sets, column), style=set_style(partition, column)), mass_bar(
-        row.tolist(), set_colors(partition.focal_sets), 14
+    about: str
+    file: str
+    options: tuple[str, ...]
+    write: Callable[[Path], None]
+
+
+def points(folder: Path) -> None:
+    """The paper's twelve points."""
+    from softecm.datasets import load_diamond
+
+    _table(
+        folder / "points.csv", ["object", "x", "y"], [[i, *at] for i, at in enumerate(load_diamond().data.tolist(), 1)]
     )
 
 
-def _is_ours(folder: Path) -> bool:
-    """Whether the folder holds nothing but an earlier demo."""
-    return folder.is_dir() and (folder / "demo.json").is_file() and {p.name for p in folder.iterdir()} <= set(NAMES)
+def customers(folder: Path) -> None:
+    """Four kinds of customers in columns of all kinds, with gaps, a column of noise, some in between and some odd ones."""
+    rng, n = np.random.default_rng(1), 240
+    group = rng.integers(0, 4, n)
+    blend = np.where(np.arange(n) % 20 == 0, 0.5, 1.0)  # some lie halfway to the next kind
 
+    def mixed(levels: Sequence[float]) -> np.ndarray:
+        own, next_kind = np.array(levels)[group], np.array(levels)[(group + 1) % 4]
+        return np.asarray(blend * own + (1 - blend) * next_kind)
 
-def _write(work: Path, data: NDArray[np.float64], ecm: ECM, soft: SoftECM, sentences: tuple[str, str, str]) -> None:
-    (work / "demo.json").write_text(
-        json.dumps({"softecm": __version__, "command": "demo", "sentences": sentences}, ensure_ascii=False, indent=1)
+    age = (mixed([24, 41, 63, 36]) + rng.normal(0, 4, n)).round()
+    income = (mixed([21000, 48000, 33000, 83000]) + rng.normal(0, 4000, n)).round(-2)
+    spent = (mixed([90, 640, 260, 1500]) * rng.lognormal(0, 0.2, n)).round(2)
+    channel = np.where(
+        rng.random(n) < 0.85,
+        np.array(["app", "web", "store", "phone"])[group],
+        rng.choice(["app", "web", "store", "phone"], n),
     )
-    from matplotlib.figure import Figure
-
-    from softecm import plots
-
-    figure = Figure(figsize=(13, 4), layout="constrained")
-    axes = figure.subplots(1, 3)
-    plots.hulls(soft.partition_, data, ax=axes[0], axis_names=("x", "y")).set_title("the objects (Soft-ECM)")
-    plots.mass_profile(ecm.partition_, ax=axes[1]).set_title("ECM")
-    plots.mass_profile(soft.partition_, ax=axes[2]).set_title("Soft-ECM, λ = 1.5")
-    figure.savefig(work / "diamond.png", dpi=120, metadata=SIGNED)
+    income[[7, 130]] = [640000.0, 410000.0]
+    age[[55, 130]] = [103.0, 9.0]
+    rows = []
+    for i in range(n):
+        cells = [f"{age[i]:.0f}", f"{income[i]:.0f}", f"{spent[i]:.2f}", str(channel[i]), str(rng.integers(1, 50))]
+        rows.append([f"C{i:03d}", *("" if rng.random() < 0.03 else cell for cell in cells)])
+    _table(folder / "customers.csv", ["customer", "age", "income", "spent per month", "channel", "lucky number"], rows)
 
 
-def _report(work: Path, table: object, soft: SoftECM) -> None:
-    params = {k: v for k, v in soft.get_params(deep=False).items() if k in ("alpha", "beta", "delta", "lam")}
-    code = (
-        "from softecm import SoftECM\nfrom softecm.datasets import load_diamond\n\n"
-        f"X = load_diamond().data\nmodel = SoftECM(2, {', '.join(f'{k}={v!r}' for k, v in params.items())}, "
-        f"init={STARTS!r}).fit(X)\nmodel.partition_.to_frame()"
-    )
-    named = {"names": [f"object {i}" for i in IDS], "feature_names": ["x", "y"]}
-    soft.report(table, work / "report.html", **named, title="The Diamond: twelve points", warnings=(), code=code)
+def series(folder: Path) -> None:
+    """Sensors with three courses of a day, one of them broken, a row a reading."""
+    rng, t = np.random.default_rng(2), np.linspace(0, 1, 36)
+    courses = [np.sin(2 * np.pi * t), np.where(t > 0.5, 1.0, -0.5), 2 * t - 1]
+    rows = []
+    for i in range(60):
+        values = courses[i % 3] + rng.normal(0, 0.15, len(t)) + 0.1 * rng.normal()
+        values = rng.normal(0, 2, len(t)) if i == 41 else values
+        rows += [[f"sensor {i:02d}", str(k), f"{20 + 3 * v:.2f}"] for k, v in enumerate(values.tolist())]
+    _table(folder / "sensors.csv", ["sensor", "time", "temperature"], rows)
+
+
+def texts(folder: Path) -> None:
+    """Short texts on four topics, and the script that makes a table of words of them."""
+    rng = np.random.default_rng(3)
+    topics = [
+        "match goal team player league coach stadium season score win",
+        "recipe oven butter sugar flour bake sauce onion garlic taste",
+        "orbit rocket launch moon star galaxy probe planet crew mission",
+        "court judge appeal ruling lawyer statute clause verdict trial jury",
+    ]
+    common = ["today", "people", "new", "said", "first", "week", "after", "with", "more", "time"]
+    lines = [" ".join([*rng.choice(topic.split(), 9), *rng.choice(common, 4)]) for topic in topics for _ in range(40)]
+    (folder / "texts.txt").write_text("\n".join(lines) + "\n", encoding="utf-8")
+    (folder / "texts_to_npz.py").write_text(TO_NPZ, encoding="utf-8")
+    from scipy.sparse import save_npz
+    from sklearn.feature_extraction.text import TfidfVectorizer
+
+    save_npz(folder / "texts.npz", TfidfVectorizer(sublinear_tf=True).fit_transform(lines))
+
+
+def states(folder: Path) -> None:
+    """Ways through a web shop, a row a visit: looking around, buying, asking for help."""
+    rng = np.random.default_rng(4)
+    pages = ["home", "search", "product", "basket", "pay", "help", "account"]
+    ways = [
+        "home search product search product product",
+        "home product basket account pay pay",
+        "home account help help account help",
+    ]
+    rows = []
+    for i in range(90):
+        steps = [page if rng.random() < 0.88 else str(rng.choice(pages)) for page in ways[i % 3].split()]
+        rows.append([f"visit {i:02d}", *steps])
+    _table(folder / "visits.csv", ["visit", *(f"step {k}" for k in range(1, 7))], rows)
+
+
+def _table(path: Path, head: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
+    with path.open("w", encoding="utf-8", newline="") as file:
+        csv.writer(file, lineterminator="\n").writerows([head, *rows])
+
+
+EXAMPLES: Mapping[str, Example] = {
+    "points": Example(
+        "twelve points: two diamonds, 6 midway, 12 far away", "points.csv", ("-c", "2", "--id", "object"), points
+    ),
+    "customers": Example("customers, with missing values, noise and outliers", "customers.csv", ("-c", "4"), customers),
+    "series": Example(
+        "sensor series",
+        "sensors.csv",
+        ("-c", "3", "--id", "sensor", "--time", "time", "--value", "temperature", "--n-init", "3"),
+        series,
+    ),
+    "texts": Example("short texts on four topics", "texts.npz", ("-c", "4", "--metric", "cosine"), texts),
+    "states": Example("ways through a web shop", "visits.csv", ("-c", "3", "--metric", "states"), states),
+}

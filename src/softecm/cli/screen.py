@@ -13,20 +13,18 @@ from rich.table import Table
 from rich.text import Text
 
 from softecm._text import escaped, visible
-from softecm.belief import CredalPartition, FocalSets
+from softecm.belief import FocalSets
 from softecm.cli.options import INVOCATION
 from softecm.plots import set_colors
 from softecm.report.sections.columns import columns_shown
-from softecm.report.words import grouped, in_words, plain
+from softecm.report.words import grouped, plain
 
 if TYPE_CHECKING:
     from softecm.distances.auto import MetricChoice
     from softecm.distances.series_auto import Tried
     from softecm.readers import Loaded
 
-BAR = 24
 NARROW = 72  # below this width a table of columns can't be read
-GLYPHS = "█▓▒░"  # so that neighbours differ where there is no colour, too
 
 
 def consoles() -> tuple[Console, Console]:
@@ -64,27 +62,6 @@ def print_json(facts: Mapping[str, object]) -> None:
         print(escaped(json.dumps(facts, ensure_ascii=False, allow_nan=False)))
 
 
-def mass_bar(row: Sequence[float], colors: Sequence[str], width: int = BAR) -> Text:
-    """A mass function as a bar of coloured blocks, the empty set as dots."""
-    bar, filled, total = Text(), 0, 0.0
-    for column in [*range(1, len(row)), 0]:
-        total += float(row[column])
-        end = round(width * min(total, 1.0))
-        bar.append(_glyph(column) * (end - filled), style="" if column == 0 else colors[column])
-        filled = end
-    return bar
-
-
-def legend(partition: CredalPartition) -> Text:
-    """Which colour is which set."""
-    focal, colors = partition.focal_sets, set_colors(partition.focal_sets)
-    line = Text()
-    for column in [*range(1, min(len(focal.labels()), 13)), 0]:
-        line.append(f"{_glyph(column)} ", style=colors[column] if column else "")
-        line.append(f"{in_words(focal, column)}  ")
-    return line
-
-
 def counts_table(focal: FocalSets, counts: Sequence[int], most: int = 14) -> Table:
     """How many objects each set has, with bars."""
     colors = set_colors(focal)
@@ -101,10 +78,6 @@ def counts_table(focal: FocalSets, counts: Sequence[int], most: int = 14) -> Tab
     return table
 
 
-def _glyph(column: int) -> str:
-    return "·" if column == 0 else GLYPHS[(column - 1) % len(GLYPHS)]
-
-
 def lines(out: Console, sentences: Sequence[str]) -> None:
     """Sentences, one a line, as they are: no markup of the user's is read."""
     for sentence in sentences:
@@ -115,11 +88,6 @@ def remarks(out: Console, sentences: Sequence[str]) -> None:
     """What to mind, one a line."""
     for sentence in sentences:
         out.print(Text(f"Warning: {sentence}", style="yellow"))
-
-
-def set_style(partition: CredalPartition, column: int) -> str:
-    """How a set's name looks."""
-    return "bold" if column == 0 else f"bold {set_colors(partition.focal_sets)[column]}"
 
 
 # ------------------------------------------------------------------ what was understood

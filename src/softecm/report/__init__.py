@@ -3,10 +3,9 @@
 from softecm.report.build import build
 from softecm.report.columns import Attribute
 from softecm.report.comparison import Comparison, compare
-from softecm.report.data import ReportData
 from softecm.report.group_changes import GroupChange, GroupChanges
 from softecm.report.inputs import choose_rows, noteworthy
-from softecm.report.page import render, write
+from softecm.report.page import ReportData, render, write
 from softecm.report.projection import landmark_mds
 from softecm.report.reasons import Explanation, Part
 from softecm.report.words import three_sentences

@@ -12,7 +12,6 @@ import numpy as np
 
 from softecm._atomic import write_text
 from softecm._checks import make_frame
-from softecm._version import __version__
 from softecm.belief import CredalPartition
 from softecm.belief.assignments import Decisions
 from softecm.belief.combination import matching, renumbered
@@ -55,7 +54,7 @@ class Comparison:
         return len(self.first)
 
     @cached_property
-    def apart(self) -> FloatArray:
+    def distances(self) -> FloatArray:
         """How far each object's masses differ, (n,): 0 where they are equal, 1 where all of it is elsewhere."""
         more = self.second.n_clusters  # never fewer: the second is numbered as the first
         first, own = (self.first.masses, self.first.focal_sets), range(self.first.n_clusters)
@@ -65,7 +64,7 @@ class Comparison:
     def moved(self) -> IntArray:
         """Objects that are said to be in another set, those whose masses differ most first."""
         elsewhere = np.flatnonzero(self.first.sets() != self.second.sets())
-        order: IntArray = elsewhere[np.argsort(-self.apart[elsewhere], kind="stable")]
+        order: IntArray = elsewhere[np.argsort(-self.distances[elsewhere], kind="stable")]
         return order
 
     @cached_property
@@ -75,10 +74,15 @@ class Comparison:
         np.add.at(counts, (self.first.labels(outliers=-1), self.second.labels(outliers=-1)), 1)
         return counts
 
+    @property
+    def _groups(self) -> tuple[tuple[str, ...], tuple[str, ...]]:
+        """Names of the groups of both."""
+        return self.first.focal_sets.cluster_names, self.second.focal_sets.cluster_names
+
     @cached_property
     def matches(self) -> dict[str, str]:
         """Groups of the first and the group of the second that each is: they share half of the objects of one of them."""
-        ours, theirs = self.first.focal_sets.cluster_names, self.second.focal_sets.cluster_names
+        ours, theirs = self._groups
         smaller = np.minimum(self.table.sum(1)[: len(ours)], self.table.sum(0)[: len(ours)])
         shared = self.table.diagonal()[: len(ours)]
         same = np.flatnonzero((shared > 0) & (2 * shared >= smaller))
@@ -87,7 +91,7 @@ class Comparison:
     @property
     def splits(self) -> dict[str, list[str]]:
         """Groups of the first whose objects are in several groups of the second, a fifth or more in each."""
-        ours, theirs = self.first.focal_sets.cluster_names, self.second.focal_sets.cluster_names
+        ours, theirs = self._groups
         shares = _shares(self.table)[:-1, :-1]
         parts = {ours[j]: [theirs[k] for k in np.flatnonzero(shares[j] >= PART)] for j in range(len(ours))}
         return {name: several for name, several in parts.items() if len(several) > 1}
@@ -95,7 +99,7 @@ class Comparison:
     @property
     def merges(self) -> dict[str, list[str]]:
         """Groups of the second that hold half or more of several groups of the first."""
-        ours, theirs = self.first.focal_sets.cluster_names, self.second.focal_sets.cluster_names
+        ours, theirs = self._groups
         whole = _shares(self.table)[:-1, :-1] >= 0.5
         origins = {theirs[k]: [ours[j] for j in np.flatnonzero(whole[:, k])] for k in range(len(theirs))}
         return {name: groups for name, groups in origins.items() if len(groups) > 1}
@@ -119,18 +123,14 @@ class Comparison:
         ``same set``: the part of the objects said to be in the same set. ``adjusted Rand index``: of the likeliest
         clusters, outliers apart. ``credal Rand index``: of what is said of pairs, on a sample of many objects.
         """
-        rng = np.random.default_rng(0)
+        rng, every = np.random.default_rng(0), np.arange(len(self))
         same = (self.first.sets() == self.second.sets()).astype(np.float64)
         some = np.sort(rng.permutation(len(self))[:COMPARED])
         mine, theirs = self.first.labels(outliers=-1), self.second.labels(outliers=-1)
         return {
-            "same set": _interval(lambda rows: float(same[rows].mean()), np.arange(len(self)), rng),
-            "adjusted Rand index": _interval(
-                lambda rows: float(adjusted_rand_index(mine[rows], theirs[rows])), np.arange(len(self)), rng
-            ),
-            "credal Rand index": _interval(
-                lambda rows: float(credal_rand_index(self.first[rows], self.second[rows])), some, rng
-            ),
+            "same set": _interval(lambda i: same[i].mean(), every, rng),
+            "adjusted Rand index": _interval(lambda i: adjusted_rand_index(mine[i], theirs[i]), every, rng),
+            "credal Rand index": _interval(lambda i: credal_rand_index(self.first[i], self.second[i]), some, rng),
         }
 
     def sentences(self) -> list[str]:
@@ -175,7 +175,7 @@ class Comparison:
                 "said before": before.words.tolist(),
                 "said after": after.words.tolist(),
                 "moved": self.first.sets() != self.second.sets(),
-                "distance": self.apart,
+                "distance": self.distances,
             },
             backend,
         )
@@ -215,12 +215,10 @@ class Comparison:
         return render_page(
             "comparison.html",
             data=self,
-            title=f"{self.names[0]} and {self.names[1]}",
-            made_by=f"softecm {__version__}",
             theirs=theirs,
             crossed=list(zip(ours, (colors[(k + 1) % (self.first.n_clusters + 1)] for k in here), cells, strict=True)),
             movers=[
-                (self.ids[i], ((before[i].set, before[i].word), (shown[i], after[i].word)), self.apart[i])
+                (self.ids[i], ((before[i].set, before[i].word), (shown[i], after[i].word)), self.distances[i])
                 for i in self.moved[:MOST_LISTED].tolist()
             ],
         )
@@ -252,6 +250,7 @@ class Comparison:
 
 
 Ids = Sequence[object] | None
+Names = tuple[str, str]
 
 
 @overload
@@ -259,10 +258,10 @@ def compare(
     first: CredalPartition,
     second: CredalPartition,
     *,
-    data: None = None,
-    ids: Ids = None,
-    names: tuple[str, str] = ("A", "B"),
-    alone: tuple[int, int] = (0, 0),
+    data: None = ...,
+    ids: Ids = ...,
+    names: Names = ...,
+    alone: tuple[int, int] = ...,
 ) -> Comparison: ...
 
 
@@ -272,9 +271,8 @@ def compare(
     second: Comparing,
     *,
     data: tuple[Data, Data],
-    ids: tuple[Ids, Ids] | None = None,
-    names: tuple[str, str] = ("A", "B"),
-    alone: tuple[int, int] = (0, 0),
+    ids: tuple[Ids, Ids] | None = ...,
+    names: Names = ...,
 ) -> GroupChanges: ...
 
 
@@ -284,7 +282,7 @@ def compare(
     *,
     data: tuple[Data, Data] | None = None,
     ids: Any = None,
-    names: tuple[str, str] = ("A", "B"),
+    names: Names = ("A", "B"),
     alone: tuple[int, int] = (0, 0),
 ) -> Comparison | GroupChanges:
     """What differs between two partitions of the same objects, or between the groups of two models of different ones.
@@ -320,14 +318,11 @@ def compare(
     >>> found.sentences()[0], found.moved.tolist()
     ('Of 4 objects, 1 (25%) is in another set in B.', [3])
     """
-    called_so = (str(names[0]), str(names[1]))
-    partitions = isinstance(first, CredalPartition) or isinstance(second, CredalPartition)
-    if not partitions and hasattr(first, "partition_") and hasattr(second, "partition_"):
-        return _of_models(cast("Comparing", first), cast("Comparing", second), data, ids, called_so)
-    if not isinstance(first, CredalPartition):
-        raise TypeError(f"first must be a CredalPartition; got {type(first).__name__}. Give model.partition_.")
-    if not isinstance(second, CredalPartition):
-        raise TypeError(f"second must be a CredalPartition; got {type(second).__name__}. Give model.partition_.")
+    called = (str(names[0]), str(names[1]))
+    if hasattr(first, "predict_partition") and hasattr(second, "predict_partition"):
+        models = (cast("Comparing", first), cast("Comparing", second))
+        return group_changes(models, data, (None, None) if ids is None else ids, called)
+    first, second = _partition("first", first), _partition("second", second)
     if ids is None and first.ids is not None and second.ids is not None:
         first, second, alone = _common(first, second)
     if len(first) != len(second):
@@ -338,21 +333,16 @@ def compare(
     if len(first) < 2:
         raise ValueError(f"partitions must have at least two objects to be compared; got {len(first)}.")
     known = first.ids if ids is None else ids
-    called = [str(i + 1) for i in range(len(first))] if known is None else [str(name) for name in known]
-    if len(called) != len(first):
-        raise ValueError(f"ids must have one entry for each of the {len(first)} objects; got {len(called)}.")
-    return Comparison(first, _own_names(second, first), called, called_so, alone)
+    objects = [str(i + 1) for i in range(len(first))] if known is None else [str(name) for name in known]
+    if len(objects) != len(first):
+        raise ValueError(f"ids must have one entry for each of the {len(first)} objects; got {len(objects)}.")
+    return Comparison(first, _own_names(second, first), objects, called, alone)
 
 
-def _of_models(
-    first: Comparing, second: Comparing, data: tuple[Data, Data] | None, ids: Any, names: tuple[str, str]
-) -> GroupChanges:
-    if data is None:
-        raise TypeError(
-            "data must be a pair, the objects of the first and of the second model, to measure the spread of groups; got "
-            "None. Give data=(X, Y), or the partitions of the same objects."
-        )
-    return group_changes((first, second), data, (None, None) if ids is None else ids, names)
+def _partition(name: str, value: object) -> CredalPartition:
+    if not isinstance(value, CredalPartition):
+        raise TypeError(f"{name} must be a CredalPartition; got {type(value).__name__}. Give model.partition_.")
+    return value
 
 
 def _common(
@@ -412,6 +402,5 @@ def _interval(
     score: Callable[[IntArray], float], rows: IntArray, rng: np.random.Generator
 ) -> tuple[float, float, float]:
     """A score, and the interval of it over resamples of the objects."""
-    drawn = [score(rng.choice(rows, len(rows))) for _ in range(RESAMPLES)]
-    low, high = np.quantile(drawn, (0.025, 0.975))
-    return score(rows), float(low), float(high)
+    low, high = np.quantile([score(rng.choice(rows, len(rows))) for _ in range(RESAMPLES)], (0.025, 0.975))
+    return float(score(rows)), float(low), float(high)

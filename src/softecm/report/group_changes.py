@@ -14,7 +14,6 @@ from scipy.optimize import linear_sum_assignment
 
 from softecm._atomic import write_text
 from softecm._checks import make_frame
-from softecm._version import __version__
 from softecm.report.inputs import Comparing, Data, FloatArray, IntArray, names_of, pairwise
 from softecm.report.templating import render_page
 from softecm.report.words import grouped, share_of
@@ -87,19 +86,12 @@ class GroupChanges:
     def moved(self) -> list[tuple[str, str, str]]:
         """Objects with an id in both that are in another group: id, group in the first, group in the second."""
         same = {(one.first, one.second) for one in self.groups}
-        places = [
-            dict(zip(ids, labels.tolist(), strict=True)) for ids, labels in zip(self.ids, self.labels, strict=True)
-        ]
-        movers = []
-        for name, k in places[0].items():
-            if name in places[1]:
-                here, there = self._name(0, k), self._name(1, places[1][name])
-                if here != there and (here, there) not in same:
-                    movers.append((name, here or "nowhere", there or "nowhere"))
-        return movers
-
-    def _name(self, side: int, k: int) -> str | None:
-        return None if k < 0 else self.clusters[side][k]
+        before, after = (
+            {name: clusters[k] if k >= 0 else "nowhere" for name, k in zip(ids, labels.tolist(), strict=True)}
+            for ids, labels, clusters in zip(self.ids, self.labels, self.clusters, strict=True)
+        )
+        both = ((name, here, after[name]) for name, here in before.items() if name in after)
+        return [(name, here, there) for name, here, there in both if here != there and (here, there) not in same]
 
     def sentences(self) -> list[str]:
         """What changed, a sentence a group."""
@@ -153,8 +145,6 @@ class GroupChanges:
         return render_page(
             "changes.html",
             data=self,
-            title=f"{self.names[0]} and {self.names[1]}",
-            made_by=f"softecm {__version__}",
             rows=rows,
             movers=self.moved[:LISTED],
         )
@@ -170,11 +160,16 @@ class GroupChanges:
 
 def group_changes(
     models: tuple[Comparing, Comparing],
-    data: tuple[Data, Data],
+    data: tuple[Data, Data] | None,
     ids: tuple[Sequence[object] | None, Sequence[object] | None],
     names: tuple[str, str],
 ) -> GroupChanges:
     """Match the groups of two models by their prototypes, and count their objects."""
+    if data is None:
+        raise TypeError(
+            "data must be a pair, the objects of the first and of the second model, to measure the spread of groups; got "
+            "None. Give data=(X, Y), or the partitions of the same objects."
+        )
     for model, name in zip(models, ("first", "second"), strict=True):
         if not hasattr(model, "model_") or pairwise(model):
             raise TypeError(
@@ -182,23 +177,21 @@ def group_changes(
                 f"{type(model).__name__} has none. Compare partitions of the same objects instead."
             )
     labels = [_labels(model, X) for model, X in zip(models, data, strict=True)]
-    distances = _apart(models, data, labels)
+    distances = _prototype_distances(models, data, labels)
     rows, columns = linear_sum_assignment(np.minimum(distances, MATCHED))  # whatever is farther is no match
     match = {int(i): int(j) for i, j in zip(rows, columns, strict=True) if distances[i, j] <= MATCHED}
-    called = [model.partition_.focal_sets.cluster_names for model in models]
-    sizes = [np.bincount(one[one >= 0], minlength=len(own)).tolist() for one, own in zip(labels, called, strict=True)]
-    groups = [
-        GroupChange(name, None, np.inf, sizes[0][i], 0, "vanished")
-        if (j := match.get(i)) is None
-        else GroupChange(
-            name, called[1][j], float(distances[i, j]), sizes[0][i], sizes[1][j], _word(sizes[0][i], sizes[1][j])
-        )
-        for i, name in enumerate(called[0])
-    ]
-    new = [j for j in range(len(called[1])) if j not in match.values()]
-    groups += [GroupChange(None, called[1][j], np.inf, 0, sizes[1][j], "appeared") for j in new]
+    before, after = (model.partition_.focal_sets.cluster_names for model in models)
+    old, new = (np.bincount(k[k >= 0], minlength=len(c)).tolist() for k, c in zip(labels, (before, after), strict=True))
+    groups = []
+    for i, name in enumerate(before):
+        if (j := match.get(i)) is None:
+            groups.append(GroupChange(name, None, np.inf, old[i], 0, "vanished"))
+        else:
+            groups.append(GroupChange(name, after[j], float(distances[i, j]), old[i], new[j], _word(old[i], new[j])))
+    unmatched = [j for j in range(len(after)) if j not in match.values()]
+    groups += [GroupChange(None, after[j], np.inf, 0, new[j], "appeared") for j in unmatched]
     both = [names_of(X, n_objects(X), own) for X, own in zip(data, ids, strict=True)]
-    return GroupChanges(tuple(groups), names, (both[0], both[1]), (labels[0], labels[1]), (called[0], called[1]))
+    return GroupChanges(tuple(groups), names, (both[0], both[1]), (labels[0], labels[1]), (before, after))
 
 
 def _word(before: int, after: int) -> str:
@@ -215,7 +208,7 @@ def _labels(model: Comparing, X: Data) -> IntArray:
     return np.where(partition.masses.argmax(1) == 0, -1, partition.labels()).astype(np.intp)
 
 
-def _apart(models: Sequence[Comparing], data: Sequence[Data], labels: Sequence[IntArray]) -> FloatArray:
+def _prototype_distances(models: Sequence[Comparing], data: Sequence[Data], labels: Sequence[IntArray]) -> FloatArray:
     """Distances (c, c) of prototypes in units of a typical member's, by both models; the mean of the two."""
     one, other = models
     if any((one_side < 0).all() for one_side in labels):

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from itertools import combinations, pairwise
-from typing import ClassVar, NamedTuple, cast
+from typing import ClassVar, NamedTuple, Self, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -76,14 +76,16 @@ def nearest_objects(distances: FloatArray, i: int) -> tuple[tuple[int, float], .
     return tuple((j, float(distances[j])) for j in order)
 
 
+@dataclass(frozen=True)
 class Teller:
     """Turns what adds up to a distance into a few parts with names; this one, where nothing adds up, into none."""
 
     kind: ClassVar[str] = ""  # what the parts are called before their names
+    keys: Sequence[str] = field(default=(), kw_only=True)  # what the terms stand for
 
-    def about(self, keys: Sequence[str]) -> Teller:
-        """The same, told what the terms stand for."""
-        return self
+    def about(self, keys: Sequence[str]) -> Self:
+        """The same for terms of these columns, steps or views."""
+        return replace(self, keys=keys)
 
     def pulls(self, i: int, chosen: Sequence[int], terms: FloatArray) -> list[Pulls]:
         """What pulls object i to each of these sets rather than to the others, by its terms (f, attributes)."""
@@ -115,11 +117,6 @@ class Attributes(Teller):
 
     columns: TableColumns  # of the objects explained
     noise: Noise | None = None
-    keys: Sequence[str] = ()  # what the terms stand for
-
-    def about(self, keys: Sequence[str]) -> Attributes:
-        """Of these columns."""
-        return replace(self, keys=keys)
 
     def parts(self, i: int, a: int, b: int, terms: FloatArray) -> list[Part]:
         """The columns that pull most."""
@@ -190,11 +187,6 @@ class Voices(Teller):
     """Terms of one object seen in several ways: each view names the cluster that it is nearest to in it."""
 
     clusters: Sequence[str]
-    keys: Sequence[str] = ()
-
-    def about(self, keys: Sequence[str]) -> Voices:
-        """Of these views."""
-        return replace(self, keys=keys)
 
     def parts(self, i: int, a: int, b: int, terms: FloatArray) -> list[Part]:
         """All views, in their order."""
@@ -207,7 +199,7 @@ class Voices(Teller):
 
     def pulls(self, i: int, chosen: Sequence[int], terms: FloatArray) -> list[Pulls]:
         """All views, the strongest first."""
-        return Attributes(NO_COLUMNS, None, self.keys).pulls(i, chosen, terms)
+        return Attributes(NO_COLUMNS, keys=self.keys).pulls(i, chosen, terms)
 
     def far(self, terms: FloatArray) -> list[tuple[str, float]]:
         """The views in which the distance lies."""

@@ -12,6 +12,7 @@ from jinja2 import Environment, PackageLoader
 from markupsafe import Markup, escape
 
 from softecm._text import visible
+from softecm._version import __version__
 from softecm.report.words import grouped, number_of
 
 
@@ -39,7 +40,8 @@ def render_page(template: str, script: str = "", **values: object) -> str:
     policy = (
         f"default-src 'none'; style-src 'unsafe-inline'; img-src data:; {allowed}base-uri 'none'; form-action 'none'"
     )
-    return render(template, policy=policy, style=asset("report.css"), script=script, **values)
+    page = {"made_by": f"softecm {__version__}", "policy": policy, "style": asset("report.css"), "script": script}
+    return render(template, **{**page, **values})
 
 
 def render(template: str, **values: object) -> str:

@@ -17,8 +17,8 @@ from softecm.report.words import plain
 
 if TYPE_CHECKING:
     from softecm.belief import CredalPartition
-    from softecm.report.data import ReportData
     from softecm.report.inputs import FittedModel
+    from softecm.report.page import ReportData
 
 Json: TypeAlias = dict[str, Any]
 LARGEST = float(np.finfo(np.float32).max)

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from softecm.explain import Trait
     from softecm.explain.nodes import Leaf
     from softecm.report.columns import Attribute
-    from softecm.report.data import ReportData
+    from softecm.report.page import ReportData
 
 MOST_SETS = 40
 MOST_TRAITS = 5
