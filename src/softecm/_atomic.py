@@ -142,6 +142,8 @@ def real_place(path: str | os.PathLike[str]) -> Path:
 
     A link that leads nowhere, a folder and a device are refused; so is, by the system, a name that is too long.
     """
+    if "\0" in os.fsdecode(path):
+        raise WriteError(f"{os.fsdecode(path)!r} holds a character that no file name may hold: give another name.")
     refuse_loose_link(Path(path))
     try:
         kind = os.stat(path).st_mode

@@ -51,6 +51,11 @@ def choose_device(device: str | torch.device, work: float, cpu_only: str = "") -
             f"{option('device')} must be {literal('cpu')} or {literal('auto')} with {cpu_only}, which has no GPU code for "
             f"fits; got {literal(device)}.{instead}"
         )
+    if chosen.type not in ("cpu", "cuda"):
+        raise ValueError(
+            f"{option('device')} must be {literal('cpu')} or {literal('cuda')}; got {literal(device)}, on which fits don't "
+            f"run. Use {literal('auto')}."
+        )
     if chosen.type == "cuda" and not torch.cuda.is_available():
         raise ValueError(
             f"{option('device')} must be one that is there; got {literal(device)}, and torch finds no GPU. Use "

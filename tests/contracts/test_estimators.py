@@ -12,6 +12,7 @@ import pytest
 import torch
 from safetensors import safe_open
 from sklearn.base import BaseEstimator, clone
+from sklearn.exceptions import NotFittedError
 from sklearn.metrics import pairwise_distances
 from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
@@ -329,8 +330,12 @@ class TestEveryEstimator:
             warnings.simplefilter("ignore")  # six rounds are no fit
             check_unchanged(model, X, interrupt, tmp_path, every=1 if DEEP else 4)
 
+    @pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
     def test_a_refit_interrupted_anywhere_else_changes_nothing(self, name, X, tmp_path):
-        """In the checks of the data, between stages, in the last lines: at calls of our functions, chosen evenly."""
+        """In the checks of the data, between stages, in the last lines: at calls of our functions, chosen evenly.
+
+        A call may be the end of a generator, where Python prints the interrupt and forgets it: the fit must end there, too.
+        """
         interrupt = Interrupt()
         model = quick(name, n_clusters=3, max_iter=6)
 
@@ -351,6 +356,24 @@ class TestEveryEstimator:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             check_unchanged(model, X, interrupt, tmp_path, points=60 if DEEP else 5)
+
+    def test_before_a_fit_every_method_says_so(self, name, X):
+        arguments = {"explain_object": (X, 0), "report": (X, "r.html"), "save": ("m",), "rename": (["a", "b"],)}
+        arguments["decisions"] = ()
+        methods = ("predict", "predict_proba", "predict_partition", "transform", "score", "explain", "repartition")
+        for method in (*methods, *arguments):
+            if hasattr(getattr(softecm, name), method):
+                with pytest.raises(NotFittedError, match="not fitted yet"):
+                    getattr(quick(name), method)(*arguments.get(method, (X,)))
+
+    def test_other_parameters_change_nothing_before_the_next_fit(self, name, X, fitted, tmp_path):
+        before = fitted.predict_partition(X).masses
+        later = {"metric": "softdtw", "n_clusters": 5, "beta": 3.0, "max_cardinality": 1, "dtype": "float32"}
+        fitted.set_params(**{key: value for key, value in later.items() if key in fitted.get_params()})
+        fitted.report(X, tmp_path / "report.html")
+        fitted.save(tmp_path / "model")
+        np.testing.assert_array_equal(fitted.predict_partition(X).masses, before)
+        np.testing.assert_array_equal(load_model(tmp_path / "model").predict_partition(X).masses, before)
 
     def test_a_refused_refit_changes_nothing(self, name, X, fitted, tmp_path):
         before = seen(fitted, X, tmp_path)

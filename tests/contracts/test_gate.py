@@ -207,6 +207,66 @@ def test_half_a_character_in_an_id_is_written_as_its_number(tmp_path):
     assert "\\ud800" in (tmp_path / "report.html").read_text(encoding="utf-8")
 
 
+TABLE = pd.DataFrame(DATA["vectors"], columns=["a", "b", "c"])
+NO_NUMBERS = {
+    "ellipsis": (lambda: ..., "got a value of type ellipsis"),
+    "number": (lambda: 5, "got a value of type int"),
+    "class": (object, "got a value of type object"),
+    "bytes": (lambda: b"1,2", "got the text b'1,2'"),
+    "meta": (lambda: torch.empty(30, 3, device="meta"), "nested or on the device 'meta'"),
+    "nested": (
+        lambda: torch.nested.nested_tensor([torch.ones(2)], layout=torch.jagged),
+        "nested or on the device 'meta'",
+    ),
+    "complex": (lambda: DATA["vectors"] + 1j, "np.hstack"),
+    "names": (lambda: TABLE.set_axis([np.nan, "b", "c"], axis=1), "a name for every column; got nan"),
+    "intervals": (lambda: TABLE.assign(a=pd.cut(TABLE.a, 3)), "a value of type Interval in row 1"),
+    "durations": (lambda: TABLE.assign(b=pd.to_timedelta(TABLE.b, unit="s")), "durations"),
+    "lists": (lambda: TABLE.assign(c=[[1, 2]] * 30), "a value of type list in row 1"),
+}
+
+
+@pytest.mark.parametrize("kind", [softecm.ECM, softecm.RECM, softecm.EGMM, softecm.EVCLUS])
+@pytest.mark.parametrize("what", NO_NUMBERS)
+def test_what_holds_no_numbers_is_named(kind, what):
+    make, said = NO_NUMBERS[what]
+    assert said in refused(kind(2), make())
+
+
+def test_what_is_given_beside_the_data_passes_the_gate_too(tmp_path):
+    X = DATA["vectors"]
+    start = torch.tensor(X[[0, 20]], requires_grad=True)
+    np.testing.assert_array_equal(masses(softecm.ECM(init=start), X), masses(softecm.ECM(init=X[[0, 20]]), X))
+    np.testing.assert_array_equal(masses(softecm.EGMM(init=start), X), masses(softecm.EGMM(init=X[[0, 20]]), X))
+    for given, said in [
+        ({"init": X[:2] + 1j}, "init must hold numbers only; got complex128"),
+        ({"init": object()}, "init must hold numbers only; got object"),
+        ({"device": "meta"}, "device must be 'cpu' or 'cuda'; got 'meta'"),
+        ({"random_state": -1}, "random_state must be a whole number from 0 to 4294967295"),
+        ({"random_state": np.random.default_rng(0)}, "random_state must be a whole number"),
+        ({"warm_start": torch.ones(2)}, "warm_start must be True or False"),
+        ({"verbose": "yes"}, "verbose must be True or False"),
+        ({"focal_sets": np.array(2)}, "focal_sets must be a list of tuples"),
+    ]:
+        assert said in refused(softecm.ECM(**given), X)
+    np.testing.assert_array_equal(softecm.ECM().fit(X, sample_weight=2.0).labels_, softecm.ECM().fit(X).labels_)
+    for weights in ([LARGE] * 30, np.ones(30) + 0j, ["heavy"] * 30, np.zeros(30, "M8[D]")):
+        with pytest.raises(ValueError, match="sample_weight must hold numbers"):
+            softecm.ECM().fit(X, sample_weight=weights)
+    with pytest.raises(ValueError, match="holds a character that no file name may hold"):
+        softecm.ECM().fit(X, checkpoint="a\0b")
+
+
+def test_sparse_rows_too_wide_for_prototypes_are_refused_before_memory_is_taken():
+    said = refused(softecm.ECM(2), scipy.sparse.csr_array((30, 10**12)))
+    assert "up to 8 prototypes of 1000000000000 columns would take about" in said
+
+
+def test_a_single_delayed_value_is_no_list_of_blocks():
+    dask = pytest.importorskip("dask")
+    assert "a list of delayed blocks; got Delayed" in refused(SoftECM(2), dask.delayed(DATA["vectors"]))
+
+
 def test_weights_may_not_be_masked():
     with pytest.raises(ValueError, match="sample_weight contains NaN"):
         SoftECM(2).fit(DATA["vectors"], sample_weight=np.ma.masked_array(np.ones(30), np.arange(30) == 3))

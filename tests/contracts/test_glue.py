@@ -20,6 +20,7 @@ from softecm.files import journal as journals
 from softecm.files import lock as locks
 from softecm.fit import stages
 from softecm.fit.algorithm import mass_cost, soft_ecm_problem
+from softecm.fit.prepare import InMemory
 from softecm.fit.stages import gabriel
 from softecm.objective.problem import RELAXATIONS, SOLVERS
 from softecm.objective.pull import PrototypePull
@@ -38,6 +39,17 @@ def test_neighbours_are_told_by_squares_whatever_the_degree_of_a_metric():
     by_length, by_square = gabriel(apart, 1.0), gabriel(apart**2, 2.0)
     np.testing.assert_array_equal(by_length, by_square)
     assert not by_length[0, 1]
+
+
+@pytest.mark.parametrize("metric", ["euclidean", "sqeuclidean"])
+def test_a_group_off_the_straight_line_parts_two_others_in_a_fit_by_lengths_too(metric, monkeypatch):
+    """The same three groups with objects between all of them."""
+    monkeypatch.setattr(InMemory, "second_nearest", lambda objects, model: np.ones((3, 3)))
+    middles = np.array([[0.0, 0.0], [20.0, 0.0], [10.0, 5.0]])
+    X = np.repeat(middles, 20, 0) + np.random.default_rng(0).normal(size=(60, 2))
+    model = SoftECM(3, metric=metric, n_init=2, random_state=0).fit(X)
+    assert len(model.focal_sets_) == 5
+    assert tuple(sorted(model.predict(middles)[:2].tolist())) not in model.focal_sets_.sets
 
 
 def test_a_line_of_a_journal_is_on_the_disk_before_the_next(tmp_path, monkeypatch):

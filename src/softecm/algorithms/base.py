@@ -501,6 +501,7 @@ class PrototypeClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Evid
         parts : ndarray of shape (n, f, attributes)
             ``attributes_`` names the last axis; :meth:`explain_object` puts one object into words.
         """
+        check_is_fitted(self)
         return self.model_.terms(self._encode(X))
 
     def explain_object(self, X: object, i: int | str, *, clear: float = CLEAR) -> ObjectExplanation:

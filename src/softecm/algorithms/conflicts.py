@@ -35,6 +35,7 @@ from softecm.optim import Batch, PlainProblem, PlainState
 from softecm.spaces.base import check_enough
 from softecm.spaces.column_roles import by_row
 from softecm.spaces.dissimilarities import Dissimilarities
+from softecm.spaces.raw import as_numbers
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -366,7 +367,7 @@ class ConflictClusterer(params.Restarts, params.FocalParameters, params.Clusters
         """Starting masses (runs, n, f + 1)."""
         if not params.is_given(self.init):
             return rng.dirichlet(np.ones(f + 1), size=(int(self.n_init), n))
-        masses = np.asarray(getattr(self.init, "masses", self.init), dtype=np.float64)
+        masses = as_numbers(getattr(self.init, "masses", self.init), "init")
         if masses.shape != (n, f + 1) or (masses < 0).any() or not np.allclose(masses.sum(1), 1.0):
             raise ValueError(
                 f"init must hold masses of shape (n, f + 1), here ({n}, {f + 1}), not negative, rows adding up to 1; got "

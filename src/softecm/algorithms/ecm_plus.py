@@ -8,7 +8,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from softecm.algorithms.adaptive import AdaptiveECM
 from softecm.algorithms.family import PrototypeFamily
-from softecm.algorithms.parameters import choice, parameters
+from softecm.algorithms.parameters import choice, flag, parameters
 from softecm.distances.base import SemiMetric
 
 CENTERS = ("corrected", "mean")
@@ -98,7 +98,7 @@ class ECMPlus(AdaptiveFamily):
     suits = "numbers; elongated groups, each in its own direction"
 
     centers: str = choice("corrected", CENTERS, "'corrected' is ECM+'s, 'mean' the plain one.")
-    adaptive: bool = True
+    adaptive: bool = flag(True, "False measures all clusters alike.")
 
     def _algorithm(self, metric: SemiMetric) -> AdaptiveECM:
         return AdaptiveECM(self.centers == "corrected", bool(self.adaptive))

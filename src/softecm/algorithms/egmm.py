@@ -24,7 +24,8 @@ from softecm.distances.squared_euclidean import SquaredEuclidean
 from softecm.files import expected
 from softecm.fit.loop import Callback, Progress, StopSignal, stopped
 from softecm.fit.prepare import Draw, check_weights, seed
-from softecm.spaces.base import SQUARABLE, check_enough
+from softecm.spaces.base import LARGEST, SQUARABLE, check_enough
+from softecm.spaces.raw import as_numbers
 from softecm.spaces.real import RealVectors
 
 Floats = NDArray[np.float64]
@@ -336,11 +337,15 @@ class EGMM(params.Restarts, params.FocalParameters, EvidentialClusterer):
             draw, x = Draw("k-means++", int(self.n_init)), torch.from_numpy(sample.raw)
             drawn = seed(draw, SquaredEuclidean(), RealVectors(n_features=p), x, sample.counts, c, rng).numpy()
         else:
-            drawn = np.asarray(self.init, dtype=np.float64)[None]
+            drawn = as_numbers(self.init, "init")[None]
             if drawn.shape != (1, c, p):
                 raise ValueError(
                     f"init must have shape (n_clusters, {p}), one row per cluster; got shape {drawn.shape[1:]}. Give "
                     "as many columns as X has."
+                )
+            if not (np.abs(drawn) <= LARGEST).all():
+                raise ValueError(
+                    f"init must hold finite numbers of at most {LARGEST:g} in size; got others. Give some of the objects."
                 )
         centers: Floats = drawn - np.average(sample.raw, axis=0, weights=sample.counts)
         return centers

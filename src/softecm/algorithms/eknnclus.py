@@ -27,6 +27,7 @@ from softecm.fit.loop import after_runs
 from softecm.kernels.votes import backwards, between, sweep, tally
 from softecm.spaces.base import SQUARABLE
 from softecm.spaces.dissimilarities import Dissimilarities
+from softecm.spaces.raw import as_plain
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -391,7 +392,7 @@ class EKNNClus(Restarts, EvidentialClusterer):
     def _start(self, n: int) -> Ints:
         if not is_given(self.init):
             return np.arange(n)
-        labels = np.asarray(self.init)
+        labels = np.asarray(as_plain(self.init, "init"))
         if labels.shape != (n,):
             raise ValueError(
                 f"init must hold a label for each of the {n} objects; got shape {labels.shape}. 'objects' gives each "

@@ -432,7 +432,11 @@ class LinkableFamily(PrototypeFamily):
                 groups = groups_of_labels(labels)
                 seeds = tuple(groups) if len(groups) == self.n_clusters else ()
                 must_link, cannot_link = links_of_labels(labels, must_link, cannot_link)
-            pairs = WeightedPairs(must_link, cannot_link, constraint_weight)
+            hint = (
+                "1 prices a broken link like an object at the average distance from the centre of all; 0 ignores links."
+            )
+            weight = check_number("constraint_weight", constraint_weight, least=0, hint=hint)
+            pairs = WeightedPairs(must_link, cannot_link, weight)
         for name in ("_past", "drift_"):
             self.__dict__.pop(name, None)
         chosen = replace(self._settings(), pairs=pairs, plan=plan, prior=known, seeds=seeds)

@@ -17,7 +17,7 @@ from typing import Any, ClassVar, TypeAlias, TypeVar, dataclass_transform
 import numpy as np
 from torch import Tensor
 
-from softecm._checks import HOW_MANY, MOST, check_choice, check_count, check_flag, check_number
+from softecm._checks import HOW_MANY, MOST, check_choice, check_count, check_flag, check_number, is_whole
 from softecm._warnings import warn
 from softecm._wording import literal, option, worded
 from softecm.belief import FocalSets
@@ -122,6 +122,25 @@ def check_callback(name: str, value: object, usual: object) -> object:
     return value
 
 
+def check_seed(name: str, value: object, usual: object) -> object:
+    """A random seed, a generator of NumPy's, or None."""
+    if value is None or value is np.random or isinstance(value, np.random.RandomState):
+        return value
+    if not is_whole(value) or not 0 <= value < 2**32:
+        raise ValueError(
+            f"{option(name)} must be a whole number from 0 to {2**32 - 1}, a numpy.random.RandomState or None; got "
+            f"{literal(value)}. A number gives the same answer every time."
+        )
+    return int(value)
+
+
+def check_switch(name: str, value: object, usual: object) -> object:
+    """True or False, or a whole number, as scikit-learn takes them, too."""
+    if not isinstance(value, bool | np.bool_) and not is_whole(value):
+        raise ValueError(f"{option(name)} must be True or False; got {literal(value)}. False is usual.")
+    return value
+
+
 def check_dtype(name: str, value: object, usual: object) -> str:
     """The name of a type, which may also be given as NumPy's or torch's own."""
     hint = "float64 is exact to the last digits, float32 needs half the memory."
@@ -198,8 +217,8 @@ class Restarts(Iteration):
 
     n_init: int = count(10, "{usual} is usual: the best of several restarts is kept.", most=10**6)
     callback: Callback | None = field(default=None, metadata=rule(check_callback))
-    random_state: RandomState = None
-    verbose: int = 0
+    random_state: RandomState = field(default=None, metadata=rule(check_seed))
+    verbose: int = field(default=0, metadata=rule(check_switch))
 
 
 @parameters
@@ -211,7 +230,7 @@ class FamilyParameters(Restarts, FocalParameters, Masses, Clusters):
     init: Any = choice("auto", INITS, "Or give the starting prototypes, one row per cluster.", or_other=True)
     device: str = "auto"
     dtype: str = field(default="float64", metadata=rule(check_dtype))
-    warm_start: bool = False
+    warm_start: bool = field(default=False, metadata=rule(check_switch))
     relaxation: str = field(
         default="exact", init=False
     )  # of the constraint between a set's prototype and its clusters'

@@ -29,6 +29,7 @@ from softecm.fit.settings import Init, Settings, settings
 from softecm.objective.equations import MassCost, share
 from softecm.optim import Evaluation
 from softecm.spaces.base import LARGEST
+from softecm.spaces.raw import as_plain
 
 SETS, MATCHED, CLUSTERS = "sets", "matched", "clusters"
 FORMS = (SETS, MATCHED, CLUSTERS)
@@ -285,7 +286,7 @@ def centers_of(source: ArrayLike | None) -> tuple[tuple[float, ...], ...]:
     if source is None:
         return ()
     try:
-        rows = np.asarray(source, dtype=np.float64)
+        rows = np.asarray(as_plain(source, "source"), dtype=np.float64)
     except (TypeError, ValueError):
         rows = np.zeros(0)
     if rows.ndim != 2 or not rows.size or not (np.abs(rows) <= LARGEST).all():

@@ -22,7 +22,7 @@ from sklearn.utils.validation import check_is_fitted
 from torch import Tensor
 
 from softecm.algorithms.family import PrototypeFamily
-from softecm.algorithms.parameters import choice, number, parameters
+from softecm.algorithms.parameters import choice, flag, number, parameters
 from softecm.distances.base import SemiMetric, blocks
 from softecm.distances.estimator_metrics import WeightedSquares
 from softecm.distances.squared_euclidean import SquaredEuclidean
@@ -380,7 +380,7 @@ class WMVEC(PrototypeFamily):
 
     beta: float = 1.2
     rule: str = choice("entropy", (ENTROPY, PRODUCT), "'entropy' is WMVEC's, 'product' MVECM-VFL's.")
-    features: bool = False
+    features: bool = flag(False, "True weighs the columns of each view, too.")
     temperature: float = number(0.5, "0.5 is usual: smaller lets one view take all.", above=0)
     feature_temperature: float = number(0.5, "0.5 is usual: smaller lets one view take all.", above=0)
     scaling: str = choice("spread", SCALINGS, "'spread' makes views of different units count alike.")

@@ -70,7 +70,7 @@ class FocalSets:
 
     def __post_init__(self) -> None:
         n_clusters = _positive("n_clusters", self.n_clusters, GROUPS)
-        if isinstance(self.sets, str) or not isinstance(self.sets, Iterable):
+        if isinstance(self.sets, str) or not isinstance(self.sets, Iterable) or getattr(self.sets, "ndim", 1) == 0:
             raise TypeError(
                 f"focal_sets must be a list of tuples of cluster numbers; got {self.sets!r}. An example for two "
                 f"clusters: [(0,), (1,), (0, 1)]."

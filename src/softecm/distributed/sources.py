@@ -109,7 +109,7 @@ def source_of(X: object) -> Source:
         return X
     if isinstance(X, list | tuple):
         return _of_list(X)
-    if hasattr(X, "chunks") and hasattr(X, "rechunk"):
+    if hasattr(X, "rechunk") and hasattr(X, "_meta"):  # delayed values have any public attribute
         return _of_array(X)
     if hasattr(X, "to_delayed") and hasattr(X, "_meta"):
         parts = X.to_delayed()

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from sklearn.utils.validation import _check_sample_weight
 from torch import Tensor
 
-from softecm._engine import LARGE_WORK, choose_device
+from softecm._engine import LARGE_WORK, check_memory, choose_device
 from softecm._text import place
 from softecm.belief import CredalPartition
 from softecm.distances.auto import try_metric
@@ -23,9 +23,9 @@ from softecm.fit.settings import PrototypeModel, Settings, check_size
 from softecm.objective.problem import has_barycenters
 from softecm.spaces.base import LARGEST, Encoded, Space, check_enough, refuse_dissimilarities, systematic
 from softecm.spaces.dissimilarities import Dissimilarities
-from softecm.spaces.raw import RawData, as_plain
+from softecm.spaces.raw import RawData, as_numbers
 from softecm.spaces.real import RealVectors
-from softecm.spaces.sparse import WholeRows
+from softecm.spaces.sparse import SparseRows, WholeRows
 
 GROUP_CELLS = 1 << 22  # distances to the nearest start held at once
 
@@ -431,6 +431,12 @@ def in_memory(
     if known is None:
         check_enough(chosen.n_clusters, n)
     check_size(chosen, n, quadratic=metric.closed_form.quadratic, compares=metric.discrete or algorithm.compares)
+    if isinstance(x, SparseRows):
+        check_memory(
+            3 * 8.0 * chosen.n_sets * x.width,
+            f"up to {chosen.n_sets} prototypes of {x.width} columns",
+            "Leave columns without numbers out, or use fewer: sklearn.decomposition.TruncatedSVD.",
+        )
     cpu_only = algorithm.cpu_only or ("" if metric.gpu else f"metric {metric.name or type(metric).__name__}")
     each = metric.cost_of_distance(space.starts(x, torch.zeros(1, dtype=torch.int64)).shape[1:])
     work = float(n) * chosen.n_sets * runs * each
@@ -483,8 +489,7 @@ def space_for(algorithm: Preparation[object], metric: SemiMetric, raw: RawData) 
 
 def check_weights(sample_weight: object, X: Any) -> NDArray[np.float64]:
     """Weights (n,): not negative, not all zero."""
-    sample_weight = as_plain(sample_weight, "sample_weight")
-    weights: NDArray[np.float64] = np.asarray(sample_weight, dtype=np.float64)
+    weights = as_numbers(sample_weight, "sample_weight")
     if weights.size and (weights < 0).any():
         raise ValueError(
             f"sample_weight must not be negative; got {weights.min():g} for {place('object', int(weights.argmin()))}. "
@@ -497,7 +502,9 @@ def check_weights(sample_weight: object, X: Any) -> NDArray[np.float64]:
         )
     if weights.size and not weights.any():
         raise ValueError("sample_weight must not be zero for every object; got only zeros. Leave it out to count all.")
-    checked: NDArray[np.float64] = np.asarray(_check_sample_weight(sample_weight, X, dtype=np.float64))
+    checked: NDArray[np.float64] = np.asarray(
+        _check_sample_weight(weights if weights.ndim else float(weights), X, dtype=np.float64)
+    )
     return checked
 
 

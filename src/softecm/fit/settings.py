@@ -17,6 +17,7 @@ from torch import Tensor
 
 from softecm import _engine
 from softecm._checks import check_count, check_number
+from softecm._errors import NotThere
 from softecm._text import shown_size
 from softecm._wording import literal, option, worded
 from softecm.belief import CredalPartition, FocalSets
@@ -184,7 +185,7 @@ class Plan:
                     f"{name} must be the path of a file; got {value!r}. Use 'fit.checkpoint', for example."
                 )
         if resume is not None and not Path(resume).is_file():
-            raise FileNotFoundError(f"resume must be an existing checkpoint; got {str(resume)!r}, which is not a file.")
+            raise NotThere(f"resume must be an existing checkpoint; got {str(resume)!r}, which is not a file.")
         if resume is not None and checkpoint is not None and Path(resume) != Path(checkpoint):
             raise ValueError(
                 f"checkpoint must be the same file as resume, which is updated; got {str(checkpoint)!r} and "

@@ -17,7 +17,6 @@ import torch
 from numpy.typing import ArrayLike, NDArray
 from torch import Tensor
 
-from softecm._checks import check_number
 from softecm._text import place
 from softecm.belief import CredalPartition, FocalSets
 from softecm.constraints import Constraints, check_constraints
@@ -192,8 +191,7 @@ class WeightedPairs:
 
     def links(self, focal: FocalSets, counts: NDArray[np.float64], spread: float, dtype: torch.dtype) -> Links | None:
         """Priced in the unit of the distances; mass on the empty set breaks a must-link like mass on another cluster."""
-        hint = "1 prices a broken link like an object at the average distance from the centre of all; 0 ignores links."
-        price = spread * check_number("constraint_weight", self.weight, least=0, hint=hint)
+        price = spread * self.weight
         constraints = check_constraints(self.must_link, self.cannot_link, len(counts))
         return Links.make(constraints, focal, price, price, empty=0.0, dtype=dtype)
 

@@ -11,6 +11,7 @@ from scipy.sparse import issparse
 
 from softecm._checks import frame_of
 from softecm.belief import CredalPartition
+from softecm.spaces.dissimilarities import Dissimilarities
 from softecm.spaces.raw import ids_of
 from softecm.spaces.series import SeriesSpace
 
@@ -36,7 +37,10 @@ def fitted_partition(model: FittedModel) -> CredalPartition | None:
 
 
 def pairwise(model: FittedModel) -> bool:
-    """Whether its objects are rows of dissimilarities (scikit-learn's tag)."""
+    """Whether its objects are rows of dissimilarities: what it was fitted to, or else scikit-learn's tag."""
+    fitted = comparing(model)
+    if fitted is not None:
+        return isinstance(fitted.model_.space, Dissimilarities)
     tags = getattr(model, "__sklearn_tags__", None)
     return bool(tags is not None and tags().input_tags.pairwise)
 

@@ -13,7 +13,7 @@ from torch import Tensor
 
 from softecm.files.expected import Misfit, count, listed, numeric_type, rules, text
 from softecm.spaces import base
-from softecm.spaces.raw import raw_data, refuse_huge
+from softecm.spaces.raw import as_plain, raw_data
 
 if TYPE_CHECKING:
     from sklearn.base import BaseEstimator
@@ -76,16 +76,11 @@ class Dissimilarities(base.Space):
         if not reset:
             base.refuse_other_width(estimator, X)
         kinds: dict[str, Any] = {"dtype": [np.float64, np.float32], "accept_sparse": False, "ensure_all_finite": False}
-        d: NDArray[np.floating]
-        try:
-            if reset or hasattr(X, "columns"):
-                d = validate_data(estimator, X, reset=reset, **kinds)
-            else:  # columns stand for the training objects in their order, and need no names
-                d = check_array(X, estimator=estimator, **kinds)
-                base.refuse_other_width(estimator, d)
-        except OverflowError:
-            refuse_huge(X)
-            raise
+        if reset or hasattr(X, "columns"):
+            d = raw.checked_by(lambda: validate_data(estimator, X, reset=reset, **kinds))
+        else:  # columns stand for the training objects in their order, and need no names
+            d = raw.checked_by(lambda: check_array(X, estimator=estimator, **kinds))
+            base.refuse_other_width(estimator, d)
         if reset:
             base.refuse_not_square(d)
         base.refuse_not_finite(d)
@@ -113,7 +108,8 @@ class Dissimilarities(base.Space):
 
     def encode_prototypes(self, prototypes: object) -> Tensor:
         """Prototypes given as indices of training objects."""
-        return torch.as_tensor(base.check_indices("init", np.asarray(prototypes), self.n_objects), dtype=self.dtype)
+        rows = np.asarray(as_plain(prototypes, "init"))
+        return torch.as_tensor(base.check_indices("init", rows, self.n_objects), dtype=self.dtype)
 
     def starts(self, x: Tensor, rows: Tensor) -> Tensor:
         """The indices themselves."""

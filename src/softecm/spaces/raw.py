@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence, Set, Sized
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence, Set, Sized
 from dataclasses import dataclass, field
 from itertools import count
 from numbers import Real
 from os import PathLike, fspath
-from typing import Any, ClassVar, Literal, TypeAlias
+from typing import Any, ClassVar, Literal, TypeAlias, TypeVar
 
 import narwhals.stable.v1 as nw
 import numpy as np
@@ -27,6 +27,7 @@ from softecm.spaces.sparse import sound_rows
 
 Frame: TypeAlias = nw.DataFrame[Any]
 Kind: TypeAlias = Literal["series", "categories", "numbers"]
+Checked = TypeVar("Checked")
 IN_BLOCKS = ("dask.", "dask_expr.", "distributed.", "softecm.distributed.")  # dask_expr: frames until Dask 2025
 VIEWS_IN_BLOCKS = (
     "views in blocks must come as one list of delayed dicts, each with every view of its objects; got others. Or fit "
@@ -102,12 +103,14 @@ class RawData:
 
     def _instead_of_table(self, name: str) -> str:
         X = self.value
-        if isinstance(X, str | PathLike):
+        if isinstance(X, str | bytes | PathLike):
             return f"the text {fspath(X)[:60]!r}. softecm.read_table(path).data has the rows of a file"
         if isinstance(X, Iterator | Set):
             return f"a {type(X).__name__}. Give list(X)"
+        if not isinstance(X, Sized) and not hasattr(X, "__array__"):
+            return "None" if X is None else f"a value of type {type(X).__name__}"
         column = nw.from_native(X, series_only=True, pass_through=True)
-        return "None" if X is None else _single_values(column.to_list(), name) if isinstance(column, nw.Series) else ""
+        return _single_values(column.to_list(), name) if isinstance(column, nw.Series) else ""
 
     def array(self) -> Array:
         """As an array."""
@@ -128,9 +131,25 @@ class RawData:
         return dict(zip(count(), rows.T, strict=False)) if rows.ndim == 2 and rows.dtype.kind == "f" else None
 
     def refuse_words(self, name: str = "X") -> None:
-        """Refuse a column of text or dates where numbers are needed, by its name."""
+        """Refuse a column of text, dates or other objects where numbers are needed, by its name."""
         for cells in self.columns():
-            refuse_other_type(cells, OTHER_TYPES.get(cells.kind_by_type) or _first_word(cells), name)
+            refuse_other_type(cells, OTHER_TYPES.get(cells.kind_by_type) or _first_word(cells, name), name)
+
+    def checked_by(self, check: Callable[[], Checked]) -> Checked:
+        """What a check of scikit-learn's makes of the data; what is no number is refused by its place."""
+        try:
+            return check()
+        except OverflowError:
+            refuse_huge(self.value)
+            raise
+        except (TypeError, ValueError) as error:
+            self.refuse_words()
+            if "Complex data" in str(error):
+                raise ValueError(
+                    "X must hold real numbers. Complex data not supported: make columns of their parts, "
+                    "np.hstack([X.real, X.imag]), or take abs(X)."
+                ) from error
+            raise
 
     def table(self, name: str = "X") -> RawTable:
         """A data frame or a 2-D array as columns."""
@@ -360,6 +379,8 @@ def raw_data(X: Any, name: str = "X") -> RawData:
     """
     if isinstance(X, RawData):
         return X
+    if RawData(X).in_blocks:
+        return RawData(X)
     if issparse(X):  # SciPy has one that is a dict, too
         return RawSparse(sound_rows(X, name))
     if isinstance(X, np.ma.MaskedArray):
@@ -406,6 +427,21 @@ def as_plain(X: Any, name: str = "X") -> Any:
     return raw_data(X, name).value
 
 
+def as_numbers(X: object, name: str) -> NDArray[np.float64]:
+    """Numbers that are given beside the data, through the same gate."""
+    plain = as_plain(X, name)
+    try:
+        if np.asarray(plain).dtype.kind in "cmM":
+            raise TypeError
+        return np.asarray(plain, dtype=np.float64)
+    except OverflowError:
+        refuse_huge(plain, name)
+        raise
+    except (TypeError, ValueError) as error:
+        got = getattr(X, "dtype", type(X).__name__)
+        raise ValueError(f"{name} must hold numbers only; got {got}. Give an array of floats.") from error
+
+
 def read_table(X: object, name: str = "X") -> RawTable:
     """A data frame or a 2-D array as columns."""
     return raw_data(X, name).table(name)
@@ -447,6 +483,8 @@ def _is_empty(value: object) -> bool:
 
 def _refuse_names(columns: Iterable[Any], name: str) -> None:
     for column, times in Counter(columns).items():
+        if column != column:
+            raise ValueError(f"{name} must have a name for every column; got {column}. Name them: X.columns = [...].")
         if times > 1:
             raise ValueError(
                 f"{name} must have a name of its own for every column; got {str(column)!r} more than once. Rename one of "
@@ -466,6 +504,8 @@ def _unmasked(X: np.ma.MaskedArray[Any, Any]) -> Array:
 
 
 def _detached(X: torch.Tensor, name: str) -> Array:
+    if X.is_nested or X.is_meta:
+        raise TypeError(f"{name} must be a dense tensor with data; got one that is nested or on the device 'meta'.")
     if X.layout != torch.strided or X.is_quantized:
         raise TypeError(
             f"{name} must be a dense tensor; got layout {X.layout}. Use X.to_dense(), or a SciPy sparse array."
@@ -517,8 +557,8 @@ def refuse_other_type(cells: Cells, kind: str, name: str) -> None:
         )
 
 
-def _first_word(cells: Cells) -> str:
-    """What the first cell of a column is that is no number; empty where all are."""
+def _first_word(cells: Cells, name: str) -> str:
+    """The first cell of a column that is text or a date; empty where there is none, and other objects are refused."""
     for start, part in cells.chunks():
         for row, cell in enumerate(part, start):
             if kind_of(cell) == "text":
@@ -528,6 +568,12 @@ def _first_word(cells: Cells) -> str:
                     return f"text ({visible(cell[:20])!r} in {place('row', row)})"
             elif hasattr(cell, "isoformat"):
                 return f"dates ({cell} in {place('row', row)})"
+            elif kind_of(cell) == "other" and cell is not None and not isinstance(cell, complex):
+                raise TypeError(  # in words that scikit-learn checks
+                    f"{name} must hold numbers only: an argument must be a string or a number, and {cells.label} holds a "
+                    f"value of type {type(cell).__name__} in {place('row', row)}. Turn the column into numbers, or leave it "
+                    "out."
+                )
     return ""
 
 

@@ -15,7 +15,7 @@ from softecm._text import place
 from softecm._wording import option, worded
 from softecm.files.expected import count, flag, listed, numeric_type, rules, text
 from softecm.spaces.base import ColumnKind, Space, content_keys, refuse_large, refuse_range
-from softecm.spaces.raw import RawData, raw_data, refuse_huge
+from softecm.spaces.raw import RawData, as_numbers, raw_data
 from softecm.spaces.sparse import SparseRows, canonical
 
 if TYPE_CHECKING:
@@ -67,12 +67,11 @@ class RealVectors(Space):
         raw.refuse_no_table(of_numbers=True)
         form = ("csr",) if self.sparse else False
         try:
-            rows = validate_data(estimator, raw.value, reset=reset, dtype=[np.float64, np.float32], accept_sparse=form)
-        except OverflowError:
-            refuse_huge(raw.value)
-            raise
-        except (TypeError, ValueError) as error:
-            raw.refuse_words()
+            types = [np.float64, np.float32]
+            rows = raw.checked_by(
+                lambda: validate_data(estimator, raw.value, reset=reset, dtype=types, accept_sparse=form)
+            )
+        except ValueError as error:
             if "contains NaN" in str(error):
                 raise ValueError(
                     f"Input X contains NaN: this metric can't handle missing values. {mixed_metric()} can; "
@@ -146,7 +145,7 @@ class RealVectors(Space):
 
     def encode_prototypes(self, prototypes: object) -> Tensor:
         """Prototypes given as (k, p) numbers."""
-        rows = np.asarray(prototypes, dtype=np.float64)
+        rows = as_numbers(prototypes, "init")
         if rows.ndim != 2 or rows.shape[1] != self.n_features:
             raise ValueError(
                 f"init must have shape (n_clusters, {self.n_features}), one row per cluster; got shape {rows.shape}. "
