@@ -375,7 +375,7 @@ class EKNNClus(Restarts, EvidentialClusterer):
         )
 
     def _checked(self, X: ArrayLike, *, reset: bool) -> Floats:
-        if self.metric == "precomputed":
+        if self.metric == "precomputed" if reset else self._objects is None:
             return np.asarray(Dissimilarities().check(self, X, reset=reset), dtype=np.float64)
         return checked_rows(self, X, reset=reset)
 
