@@ -44,4 +44,4 @@ def test_moments_lose_their_zone_and_spans_keep_their_digits() -> None:
     import datetime as dt
 
     assert moment(dt.datetime(2024, 1, 5, tzinfo=dt.UTC)) == np.datetime64("2024-01-05")
-    assert span_of(np.array([22680.0, np.nan, 41590.5])) == "22680.0 to 41590.5"
+    assert span_of(np.array([22680.0, np.nan, 41590.5])) == "22680 to 41590.5"

@@ -126,13 +126,14 @@ def _number(value: float, decimals: int) -> str:
 
 
 def span_of(values: Iterable[float]) -> str:
-    """From the smallest to the largest number of a column, in its own precision.
+    """From the smallest to the largest number of a column, in its own precision without zeros at the end.
 
     Examples
     --------
     >>> span_of([22680.0, 41590.5])
-    '22680.0 to 41590.5'
+    '22680 to 41590.5'
     """
     column = np.asarray(list(values) if not isinstance(values, np.ndarray) else values, dtype=np.float64)
     precision = Precision.of(column)
-    return f"{precision.cell(np.nanmin(column))} to {precision.cell(np.nanmax(column))}"
+    ends = (precision.cell(end) for end in (np.nanmin(column), np.nanmax(column)))
+    return " to ".join(end.rstrip("0").rstrip(".") if "." in end and "e" not in end else end for end in ends)

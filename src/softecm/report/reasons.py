@@ -168,6 +168,8 @@ class Stretches(Teller):
 
     def pages(self, i: int, begin: int, end: int) -> str:
         """The states of an object in a stretch, each once, in their order; empty where steps are numbers."""
+        if self.paths and begin >= len(self.paths[i]):
+            return "ended"
         some = list(dict.fromkeys(self.paths[i][begin:end])) if self.paths else []
         return ", ".join(some[:MOST_PAGES]) + (" …" if len(some) > MOST_PAGES else "")
 

@@ -326,8 +326,8 @@ def stretched_message(columns: list[Stretched], who: Callable[[int], str]) -> st
     where = column_label(first.column) + (f" of {first.view!r}" if first.view else "")
     remedy = worded(f"{ROBUST} for that view" if first.view else f"metric={ROBUST}", option("scale", "robust"))
     return (
-        f"{who(first.row)} has {value} in {where}{more}, {first.times:.0f} times as far out as usual: scaled to unit "
-        f"spread, the other rows hardly differ there. If this is a typo, fix it; {remedy} scales by quartiles."
+        f"{who(first.row)} has {value} in {where}{more}, {first.times:.0f} times as far out as usual. If this is a typo, "
+        f"fix it; {remedy} keeps it from setting the scale of the column."
     )
 
 
