@@ -272,7 +272,7 @@ def test_float32_gives_the_same_partition_to_its_own_precision():
 def test_verbose_logs_every_round(caplog):
     with caplog.at_level("INFO", logger="softecm"):
         SoftECM(2, **PAPER, random_state=0, verbose=1).fit(DIAMOND)
-    assert "round 1 of at most 200" in caplog.text
+    assert "iteration 1 of at most 200" in caplog.text
 
 
 def test_a_number_of_clusters_that_is_a_word_points_to_the_search():

@@ -183,7 +183,7 @@ def test_a_far_value_of_the_table_is_named_beside_series_and_scaled_as_asked(fil
     assert code == 0, err
     said = " ".join(out.split())
     assert "Object p5 has 9000 in column 'age' of 'patients'" in said
-    assert "--scale robust scales by quartiles" in said
+    assert "--scale robust keeps it from setting the scale" in said
     code, out, err = run(*ASKED, "--scale", "robust", "-o", "out", "--json")
     assert code == 0, err
     assert "'patients' mixed: numbers are scaled by their quartiles (--scale robust); 'vitals' softdtw" in out

@@ -177,4 +177,4 @@ def test_a_report_draws_the_shares_of_the_states(rng, tmp_path):
     sequences, _ = groups(rng, n=6)
     model = SoftECM(3, metric="states", n_init=2, random_state=0).fit(sequences)
     model.report(sequences, tmp_path / "report.html")
-    assert "state b" in (tmp_path / "report.html").read_text(encoding="utf-8")
+    assert "share of b" in (tmp_path / "report.html").read_text(encoding="utf-8")
