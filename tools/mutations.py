@@ -227,7 +227,7 @@ MUTATIONS = [
     ),
     Mutation(
         "CSV headers not harmless",
-        "cli/results.py",
+        "cli/result_folder.py",
         "    return frame.rename(columns=harmless)\n",
         "    return frame\n",
         "tests/contracts/test_glue.py",

@@ -10,8 +10,8 @@ import pytest
 
 from softecm import CredalPartition, FocalSets
 from softecm.cli.problems import Problem
-from softecm.cli.result_folder import ResultFolder
-from softecm.cli.results import (
+from softecm.cli.result_folder import (
+    ResultFolder,
     as_it_was,
     harmless,
     partition_table,

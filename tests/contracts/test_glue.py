@@ -11,7 +11,7 @@ from sklearn.metrics import pairwise_distances
 
 from softecm import MECMdd, SoftECM
 from softecm.belief import CredalPartition, FocalSets
-from softecm.cli.results import partition_table
+from softecm.cli.result_folder import partition_table
 from softecm.distances import Combined, SquaredEuclidean, weighted_parts
 from softecm.distances.squared_euclidean import CombinedSquares
 from softecm.distances.view_statistics import agreement

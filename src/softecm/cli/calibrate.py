@@ -14,8 +14,7 @@ from softecm._version import __version__
 from softecm.calibration import Calibration, calibrate
 from softecm.cli.commands import CalibrateOptions
 from softecm.cli.problems import Problem, mendable
-from softecm.cli.result_folder import ResultFolder
-from softecm.cli.results import harmless, partition_table, write_csv, write_json
+from softecm.cli.result_folder import ResultFolder, harmless, partition_table, write_csv, write_json
 from softecm.cli.screen import consoles, counts_table, lines, print_json
 from softecm.files import check_file, check_folder, check_free, check_replaced, to_folder, write_text
 from softecm.readers import Loaded

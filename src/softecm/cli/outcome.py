@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
+import numpy as np
 from rich.console import Console
 from rich.text import Text
 
@@ -15,8 +16,7 @@ from softecm._version import __version__
 from softecm.belief.totals import PartitionTotals
 from softecm.cli.fitting import FittedFile
 from softecm.cli.options import INVOCATION
-from softecm.cli.result_folder import ResultFolder, Summary
-from softecm.cli.results import fit_facts, write_json
+from softecm.cli.result_folder import ResultFolder, Summary, write_json
 from softecm.cli.screen import counts_table, lines, remarks
 from softecm.cli.search import candidates_table
 from softecm.cli.source import ObjectSource
@@ -137,3 +137,32 @@ def say(out: Console, folder: Path, model: SoftECM, totals: PartitionTotals, sum
     if summary.get("streamed"):
         out.print(Text(f"All masses: {folder / 'partition.parquet'}", style="dim"))
     out.print(Text(f"Assign new objects: softecm predict {shlex.quote(str(folder))} FILE", style="dim"))
+
+
+def fit_facts(model: SoftECM, totals: PartitionTotals, sentences: Sequence[str]) -> dict[str, object]:
+    """What a machine wants to know about a fit."""
+    return {
+        "sentences": list(sentences),
+        "n_objects": totals.n_objects,
+        "n_clusters": totals.focal.n_clusters,
+        "cluster_names": list(totals.focal.cluster_names),
+        "focal_sets": [list(members) for members in totals.focal.sets],
+        "objects_by_set": totals.by_set(),
+        "decisions": totals.decisions(),
+        "clear": totals.clear,
+        "n_outliers": totals.decisions()["nowhere"],
+        "nonspecificity": totals.nonspecificity,
+        "nonspecificity_with_empty": totals.nonspecificity_empty,
+        "objective": finite(model.objective_),
+        "n_iter": int(model.n_iter_),
+        "converged": bool(model.converged_),
+        "algorithm": type(model).__name__,
+        "separation": finite(getattr(model, "separation_", np.nan)),
+        "collapsed": bool(getattr(model, "collapsed_", False)),
+        "delta": finite(np.nan if getattr(model, "delta_", None) is None else float(model.delta_ or np.nan)),
+    }
+
+
+def finite(value: float) -> float | None:
+    """A number JSON can hold, or None."""
+    return float(value) if np.isfinite(value) else None

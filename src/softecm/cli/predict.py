@@ -17,8 +17,7 @@ from softecm.cli.commands import PredictOptions
 from softecm.cli.fitting import user_messages
 from softecm.cli.options import INVOCATION, several
 from softecm.cli.problems import Problem, mendable
-from softecm.cli.result_folder import ResultFolder, load
-from softecm.cli.results import partition_table, write_csv
+from softecm.cli.result_folder import ResultFolder, load, partition_table, write_csv
 from softecm.cli.screen import consoles, counts_table, lines, print_json, remarks
 from softecm.cli.source import columns_beside
 from softecm.files import check_new_file, check_replaced, to_file

@@ -15,8 +15,7 @@ from softecm.belief.focal import Names
 from softecm.cli.commands import RenameOptions, ReportOptions
 from softecm.cli.options import several
 from softecm.cli.problems import Problem, mendable
-from softecm.cli.result_folder import BY_BLOCKS, GONE, ResultFolder, Summary
-from softecm.cli.results import NUMBER, harmless, write_json
+from softecm.cli.result_folder import BY_BLOCKS, GONE, NUMBER, ResultFolder, Summary, harmless, write_json
 from softecm.cli.screen import consoles, print_json
 from softecm.explain.profiles import renamed
 from softecm.files import check_file, check_replaced, to_file, to_folder, write_text

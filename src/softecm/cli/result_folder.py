@@ -4,31 +4,85 @@ from __future__ import annotations
 
 import json
 import os
+import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, is_dataclass, replace
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
-from types import UnionType
-from typing import TYPE_CHECKING, Any, Literal, Required, TypedDict, cast, get_args, get_origin, get_type_hints
+from typing import TYPE_CHECKING, Any, Required, TypedDict, cast, get_type_hints
 
 import numpy as np
 
-from softecm._checks import is_number, is_whole
 from softecm.belief import CredalPartition, FocalSets
 from softecm.belief.assignments import CLEAR
 from softecm.cli.problems import Problem, mendable
-from softecm.cli.results import as_it_was
-from softecm.files import completed
+from softecm.files import completed, write_text
+from softecm.files.expected import matches
 from softecm.readers import Beside, Column, Loaded, ReadOptions, Written, read
 from softecm.report import ReportData, build
 from softecm.report.fit import code
 
 if TYPE_CHECKING:
+    import pandas as pd
+
     from softecm import SoftECM
     from softecm.calibration import Calibration
 
 GONE = "The original file is missing, so positions are estimated from the masses and nothing is explained."
 BY_BLOCKS = "{} is the result of a file that was read block by block: "
+
+
+# A spreadsheet takes a cell that starts so for a formula. Such text gets an apostrophe in front, which spreadsheets show
+# as nothing or as itself and never run; numbers such as -3 stay as they are.
+RISKY = ("=", "+", "-", "@", "\t", "\r", "\n")
+NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
+
+
+def harmless(text: str) -> str:
+    """Text that no spreadsheet runs as a formula.
+
+    Examples
+    --------
+    >>> harmless("=1+1"), harmless("-3"), harmless("plain")
+    ("'=1+1", '-3', 'plain')
+    """
+    return f"'{text}" if text.startswith(RISKY) and not NUMBER.fullmatch(text) else text
+
+
+def as_it_was(text: str) -> str:
+    """The inverse of ``harmless``."""
+    return text[1:] if text.startswith("'") and harmless(text[1:]) == text else text
+
+
+def partition_table(
+    partition: CredalPartition, ids: Sequence[str], clear: float = CLEAR, beside: object = None
+) -> pd.DataFrame:
+    """The table of partition.csv: what is said of each object; masses, beliefs and plausibilities to six decimals.
+
+    ``beside`` are columns of the file to join, as they are.
+    """
+    frame = partition.to_frame("pandas", ids=np.asarray(ids, dtype=object), X=beside, clear=clear)
+    own = set(frame.columns) if beside is None else set(partition[:0].to_frame("pandas").columns)
+    numbers = [name for name in frame.columns if name in own and frame[name].dtype.kind == "f"]
+    frame[numbers] = frame[numbers].round(6)
+    for name in frame.columns:
+        if frame[name].dtype.kind == "O" and name != "decision":
+            frame[name] = frame[name].map(lambda cell: harmless(cell) if isinstance(cell, str) else cell)
+    return frame.rename(columns=harmless)
+
+
+def write_csv(frame: object, target: object) -> None:
+    """A frame as CSV (UTF-8); ``target`` is a path or a binary stream."""
+    import pyarrow as pa
+    from pyarrow import csv
+
+    table = pa.Table.from_pandas(frame, preserve_index=False)
+    csv.write_csv(table, target, csv.WriteOptions(quoting_style="needed"))
+
+
+def write_json(value: Mapping[str, object], path: Path) -> None:
+    """Readable JSON."""
+    write_text(path, json.dumps(value, ensure_ascii=False, indent=1, allow_nan=False) + "\n")
 
 
 class Summary(TypedDict, total=False):
@@ -57,42 +111,17 @@ class Summary(TypedDict, total=False):
     streamed: bool
 
 
-def matches(value: object, kind: Any) -> bool:
-    """Whether a value from a JSON file has this type.
-
-    Examples
-    --------
-    >>> matches({"a": [1, 2]}, dict[str, list[int]]), matches([1, "2"], list[int]), matches(1, float | None)
-    (True, False, True)
-    """
-    origin, parts = get_origin(kind), get_args(kind)
-    if origin is UnionType:
-        return any(matches(value, part) for part in parts)
-    if origin is Literal:
-        return value in parts
-    if is_dataclass(kind):
-        hints = get_type_hints(kind)
-        return isinstance(value, dict) and all(matches(one, hints.get(name)) for name, one in value.items())
-    if origin in (list, tuple):
-        return isinstance(value, list) and all(matches(one, parts[0]) for one in value)
-    if origin is dict:
-        return isinstance(value, dict) and all(matches(one, parts[1]) for one in value.values())
-    if kind in (int, float):
-        return is_whole(value) if kind is int else is_number(value)
-    return kind is Any or (isinstance(kind, type) and isinstance(value, kind))
-
-
 #: What entries must be beyond their types.
 RULES: dict[str, Callable[[Any], bool]] = {
     "clear": lambda value: 0.5 < value <= 1,
     "candidates": lambda value: all(map(str.isdecimal, value)),
-    "understood": lambda value: matches(value.get("columns", []), list[dict[str, Any]]),
+    "understood": lambda value: matches(value.get("columns", []), list[dict[str, object]]),
 }
 
 
-def check_summary(summary: object, file: Path) -> Summary:
+def check_summary(summary: Any, file: Path) -> Summary:
     """A summary whose entries are what they must be; whoever edited one is told which."""
-    if not isinstance(summary, dict) or "focal_sets" not in summary:
+    if not matches(summary, dict) or "focal_sets" not in summary:
         raise Problem(f"{file} is damaged: run softecm cluster again.")
     for name, kind in get_type_hints(Summary).items():
         if name not in summary:

@@ -18,7 +18,7 @@ from softecm.belief import CredalPartition
 from softecm.belief.totals import PartitionTotals
 from softecm.cli.fitting import FittedFile
 from softecm.cli.problems import Problem, mendable
-from softecm.cli.results import partition_table, write_csv
+from softecm.cli.result_folder import partition_table, write_csv
 from softecm.readers import PARQUET, Beside, Column, Loaded, ReadOptions, check_file, read, words_of
 from softecm.readers.base import Sheet, check_names, readable
 from softecm.readers.frames import parquet_shape

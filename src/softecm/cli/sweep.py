@@ -17,7 +17,7 @@ from softecm._version import __version__
 from softecm.cli.commands import SweepOptions
 from softecm.cli.metric import far_value_remarks, metric_for
 from softecm.cli.problems import Problem, disk, mendable
-from softecm.cli.results import write_json
+from softecm.cli.result_folder import write_json
 from softecm.cli.screen import consoles, counted, print_json, remarks
 from softecm.cli.search import whole_range
 from softecm.files import check_file, check_folder, check_free, check_replaced, to_folder, write_text

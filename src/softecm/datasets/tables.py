@@ -6,7 +6,7 @@ import os
 import re
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, TypedDict
+from typing import TYPE_CHECKING
 
 import numpy as np
 from sklearn.utils import Bunch
@@ -17,146 +17,91 @@ if TYPE_CHECKING:
 VARIABLE = "SOFTECM_DATA"
 
 
-@dataclass(frozen=True)
-class DataSource:
-    """Where a table comes from and what its columns are; a column not named as a kind is left out."""
-
-    title: str
-    file: str  # inside the folder
-    uci: int  # number at the UCI repository
-    names: tuple[str, ...]  # of all columns of the file, in order
-    target: str
-    numeric: tuple[str, ...] = ()
-    nominal: tuple[str, ...] = ()
-    ordinal: tuple[str, ...] = ()
-    separator: str = ","
-    note: str = ""
-
-
-class _Kinds(TypedDict):
-    numeric: tuple[str, ...]
-    nominal: tuple[str, ...]
-    ordinal: tuple[str, ...]
-
-
 def _split(names: str) -> tuple[str, ...]:
     return tuple(names.split())
 
 
-_HEART = _split("age sex cp trestbps chol fbs restecg thalach exang oldpeak slope ca thal num")
-_HEART_KINDS: _Kinds = {
-    "numeric": _split("age trestbps chol thalach oldpeak ca"),
-    "nominal": _split("sex cp fbs restecg exang thal"),
-    "ordinal": ("slope",),
-}
-_HEPATITIS = _split(
-    "class age sex steroid antivirals fatigue malaise anorexia liver_big liver_firm spleen_palpable spiders ascites "
-    "varices bilirubin alk_phosphate sgot albumin protime histology"
-)
-_HEPATITIS_NUMBERS = _split("age bilirubin alk_phosphate sgot albumin protime")
+@dataclass(frozen=True)
+class DataSource:
+    """Where a table comes from and what its columns are: categories, unless they are named as another kind."""
+
+    title: str
+    file: str  # inside the folder
+    uci: int  # number at the UCI repository
+    columns: str  # of the file, in order
+    target: str
+    numeric: tuple[str, ...] = ()
+    ordinal: tuple[str, ...] = ()
+    left_out: str = ""
+    separator: str = ","
+    note: str = ""
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """All columns of the file."""
+        return _split(self.columns)
+
+    @property
+    def nominal(self) -> tuple[str, ...]:
+        """The columns that hold categories."""
+        others = {self.target, self.left_out, *self.numeric, *self.ordinal}
+        return tuple(name for name in self.names if name not in others)
+
+
+_ABALONE = "length diameter height whole shucked viscera shell rings"
+_HEART = "age sex cp trestbps chol fbs restecg thalach exang oldpeak slope ca thal num"
+_HEART_NUMBERS = _split("age trestbps chol thalach oldpeak ca")
+_BLANKS = r"\s+"
 
 SOURCES: dict[str, DataSource] = {
     "abalone": DataSource(
-        "Abalone",
-        "numerical/abalone.data",
-        1,
-        _split("sex length diameter height whole shucked viscera shell rings"),
-        "sex",
-        numeric=_split("length diameter height whole shucked viscera shell rings"),
+        "Abalone", "numerical/abalone.data", 1, f"sex {_ABALONE}", "sex", _split(_ABALONE),
         note="The target is the sex (M, F, infant); the paper's eight numeric attributes include the rings.",
     ),
     "ecoli": DataSource(
-        "Ecoli",
-        "numerical/ecoli.data",
-        39,
-        _split("sequence mcg gvh lip chg aac alm1 alm2 site"),
-        "site",
-        numeric=_split("mcg gvh lip chg aac alm1 alm2"),
-        separator=r"\s+",
+        "Ecoli", "numerical/ecoli.data", 39, "sequence mcg gvh lip chg aac alm1 alm2 site", "site",
+        _split("mcg gvh lip chg aac alm1 alm2"), left_out="sequence", separator=_BLANKS,
     ),
     "glass": DataSource(
-        "Glass identification",
-        "numerical/glass.data",
-        42,
-        _split("id RI Na Mg Al Si K Ca Ba Fe type"),
-        "type",
-        numeric=_split("RI Na Mg Al Si K Ca Ba Fe"),
+        "Glass identification", "numerical/glass.data", 42, "id RI Na Mg Al Si K Ca Ba Fe type", "type",
+        _split("RI Na Mg Al Si K Ca Ba Fe"), left_out="id",
     ),
     "breast_cancer": DataSource(
-        "Breast cancer (Ljubljana)",
-        "categorical/breast-cancer.data",
-        14,
-        _split("class age menopause tumor_size inv_nodes node_caps deg_malig breast breast_quad irradiat"),
-        "class",
-        nominal=_split("age menopause tumor_size inv_nodes node_caps deg_malig breast breast_quad irradiat"),
+        "Breast cancer (Ljubljana)", "categorical/breast-cancer.data", 14,
+        "class age menopause tumor_size inv_nodes node_caps deg_malig breast breast_quad irradiat", "class",
         note="All nine attributes are categories, as in the paper; age, tumour size, nodes and malignancy have an order.",
     ),
     "lung": DataSource(
-        "Lung cancer",
-        "categorical/lung-cancer.data",
-        62,
-        ("class", *(f"a{j}" for j in range(1, 57))),
-        "class",
-        nominal=tuple(f"a{j}" for j in range(1, 57)),
+        "Lung cancer", "categorical/lung-cancer.data", 62, " ".join(["class", *(f"a{j}" for j in range(1, 57))]), "class",
         note="What the attributes mean was never published.",
     ),
     "soybean": DataSource(
-        "Soybean (small)",
-        "categorical/soybean-small.data",
-        91,
-        (*(f"a{j}" for j in range(1, 36)), "class"),
-        "class",
-        nominal=tuple(f"a{j}" for j in range(1, 36)),
-        note="Fourteen of the 35 attributes are constant.",
+        "Soybean (small)", "categorical/soybean-small.data", 91, " ".join([*(f"a{j}" for j in range(1, 36)), "class"]),
+        "class", note="Fourteen of the 35 attributes are constant.",
     ),
     "cleveland": DataSource(
-        "Heart disease (Cleveland)",
-        "mixed/processed.cleveland.data",
-        45,
-        _HEART,
-        "num",
-        **_HEART_KINDS,
+        "Heart disease (Cleveland)", "mixed/processed.cleveland.data", 45, _HEART, "num", _HEART_NUMBERS, ("slope",),
         note="The target is 0 without and 1 with narrowed vessels (num of 1 to 4, kept as `severity`).",
     ),
     "heart": DataSource(
-        "Heart disease (Statlog)",
-        "mixed/heart.dat",
-        145,
-        _HEART,
-        "num",
-        **_HEART_KINDS,
-        separator=r"\s+",
+        "Heart disease (Statlog)", "mixed/heart.dat", 145, _HEART, "num", _HEART_NUMBERS, ("slope",), separator=_BLANKS,
     ),
     "credit": DataSource(
-        "Credit approval",
-        "mixed/crx.data",
-        27,
-        tuple(f"A{j}" for j in range(1, 17)),
-        "A16",
-        numeric=_split("A2 A3 A8 A11 A14 A15"),
-        nominal=_split("A1 A4 A5 A6 A7 A9 A10 A12 A13"),
-        note="The donor hid the attributes' names.",
+        "Credit approval", "mixed/crx.data", 27, " ".join(f"A{j}" for j in range(1, 17)), "A16",
+        _split("A2 A3 A8 A11 A14 A15"), note="The donor hid the attributes' names.",
     ),
     "hepatitis": DataSource(
-        "Hepatitis",
-        "mixed/hepatitis.data",
-        46,
-        _HEPATITIS,
-        "class",
-        numeric=_HEPATITIS_NUMBERS,
-        nominal=tuple(name for name in _HEPATITIS[1:] if name not in _HEPATITIS_NUMBERS),
+        "Hepatitis", "mixed/hepatitis.data", 46,
+        "class age sex steroid antivirals fatigue malaise anorexia liver_big liver_firm spleen_palpable spiders ascites "
+        "varices bilirubin alk_phosphate sgot albumin protime histology", "class",
+        _split("age bilirubin alk_phosphate sgot albumin protime"),
     ),
     "cmc": DataSource(
-        "Contraceptive method choice",
-        "mixed/cmc.data",
-        30,
-        _split("wife_age wife_education husband_education children religion working occupation living media method"),
-        "method",
-        numeric=_split("wife_age children"),
-        nominal=_split("religion working occupation media"),
-        ordinal=_split("wife_education husband_education living"),
+        "Contraceptive method choice", "mixed/cmc.data", 30,
+        "wife_age wife_education husband_education children religion working occupation living media method", "method",
+        _split("wife_age children"), _split("wife_education husband_education living"),
     ),
-}
+}  # fmt: skip
 
 
 def _read(name: str) -> pd.DataFrame:

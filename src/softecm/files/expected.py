@@ -8,8 +8,9 @@ whichever part tells it first.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
-from types import MappingProxyType
+from dataclasses import dataclass, field, is_dataclass
+from types import MappingProxyType, UnionType
+from typing import Any, Literal, get_args, get_origin, get_type_hints
 
 import numpy as np
 from numpy.typing import NDArray
@@ -100,12 +101,14 @@ def rules(*given: Mapping[str, Check], **checks: Check) -> Mapping[str, Check]:
 
 def array(sizes: str, kinds: str = "f", allowed: Range = FINITE) -> Check:
     """An array of the file: floats by default; its shape in named sizes, its numbers within a range."""
-    return lambda content, node, where: check_array(content, _named(content, node, where), where, sizes, kinds, allowed)
+    return lambda content, node, where: check_array(
+        content, named_array(content, node, where), where, sizes, kinds, allowed
+    )
 
 
 def a_run(content: Content, node: object, where: str) -> None:
     """An array with one entry per run, of one run at least."""
-    values = _named(content, node, where)
+    values = named_array(content, node, where)
     if values.ndim != 1 or not len(values):
         raise Misfit(f"{where} has shape {values.shape} and should have one entry per run, of one run at least")
     content.size("runs", len(values), where)
@@ -131,20 +134,46 @@ def check_array(
         allowed.refuse(content, float(low), float(high), where)
 
 
-def _named(content: Content, node: object, where: str) -> NDArray[np.generic]:
+def named_array(content: Content, node: object, where: str) -> NDArray[np.generic]:
+    """The array that a node names."""
     name = one(node, ("torch", "array"), where, "an array")
-    if not isinstance(name, str) or name not in content.tensors:
+    if str(name) not in content.tensors:
         raise Misfit(f"{where} names an array that the file does not hold")
-    return content.tensors[name]
+    return content.tensors[str(name)]
 
 
-def one(node: object, kinds: Iterable[str], where: str, what: str) -> object:
-    """What a node of one of these kinds holds."""
+def one(node: object, kinds: Iterable[str], where: str, what: str, *types: type) -> Any:
+    """What a node of one of these kinds holds: a value of one of some types, if they are given."""
     if isinstance(node, Mapping) and len(node) == 1:
         ((kind, content),) = node.items()
-        if kind in kinds:
+        if kind in kinds and isinstance(content, types or object):
             return content
     raise Misfit(f"{where} should be {what}")
+
+
+def matches(value: object, kind: Any) -> bool:
+    """Whether a value from a JSON file has this type.
+
+    Examples
+    --------
+    >>> matches({"a": [1, 2]}, dict[str, list[int]]), matches([1, "2"], list[int]), matches(1, float | None)
+    (True, False, True)
+    """
+    origin, parts = get_origin(kind), get_args(kind)
+    if origin is UnionType:
+        return any(matches(value, part) for part in parts)
+    if origin is Literal:
+        return value in parts
+    if is_dataclass(kind):
+        hints = get_type_hints(kind)
+        return isinstance(value, dict) and all(matches(cell, hints.get(name)) for name, cell in value.items())
+    if origin in (list, tuple):
+        return isinstance(value, list) and all(matches(cell, parts[0]) for cell in value)
+    if origin is dict:
+        return isinstance(value, dict) and all(matches(cell, parts[1]) for cell in value.values())
+    if kind in (int, float):
+        return is_whole(value) if kind is int else is_number(value)
+    return kind in (Any, object) or (isinstance(kind, type) and isinstance(value, kind))
 
 
 def number(allowed: Range = FINITE) -> Check:
@@ -180,17 +209,14 @@ def count(*, size: str = "", least: int = 1, most: int = 2**53, below: str = "")
 
 def flag(content: Content, node: object, where: str) -> None:
     """True or false."""
-    if not isinstance(one(node, ("value",), where, "true or false"), bool):
-        raise Misfit(f"{where} should be true or false")
+    one(node, ("value",), where, "true or false", bool)
 
 
 def text(*choices: str) -> Check:
     """A text, one of these where there are any."""
 
     def check(content: Content, node: object, where: str) -> None:
-        value = one(node, ("value",), where, "a text")
-        if not isinstance(value, str):
-            raise Misfit(f"{where} should be a text")
+        value = one(node, ("value",), where, "a text", str)
         if choices and value not in choices:
             raise Misfit(f"{where} is {shown(value)} and should be one of {', '.join(map(repr, choices))}")
 
@@ -233,9 +259,7 @@ def listed(check: Check, *, kind: str = "tuple", size: str = "", least: int = 0,
     """A list of such values, of one kind; its length may tell a size."""
 
     def of_all(content: Content, node: object, where: str) -> None:
-        values = one(node, (kind,), where, "a list")
-        if not isinstance(values, list):
-            raise Misfit(f"{where} should be a list")
+        values = one(node, (kind,), where, "a list", list)
         if len(values) < least:
             raise Misfit(f"{where} has {len(values)} entries and should have at least {least}")
         if size:

@@ -13,6 +13,7 @@ from typing import Any, Self
 from softecm._atomic import reached, write_bytes
 from softecm._errors import ReadError
 from softecm._warnings import warn
+from softecm.files.expected import matches
 from softecm.files.lock import locked
 
 VERSION = 2
@@ -53,7 +54,7 @@ class Journal:
             if self.path.exists() and self.path.stat().st_size:
                 self._read()
             else:
-                self._begin([])
+                self._write_whole(self.path, [])
             self._stack = stack.pop_all()
         return self
 
@@ -76,10 +77,6 @@ class Journal:
             os.fsync(file.fileno())
         reached("journal: line written")
 
-    def _begin(self, lines: Sequence[bytes]) -> None:
-        """A journal with these lines after the first; it appears whole."""
-        self._write_whole(self.path, lines)
-
     def move_to(self, path: Path) -> None:
         """Go on in another file, with all that was noted; the place where it was stays locked."""
         noted = [json.dumps({"items": [item], "rows": [dict(row)]}).encode() for item, row in self.done.items()]
@@ -87,6 +84,7 @@ class Journal:
         self.path = path
 
     def _write_whole(self, path: Path, lines: Sequence[bytes]) -> None:
+        """A journal with these lines after the first; it appears whole."""
         write_bytes(path, b"".join(line + b"\n" for line in (json.dumps(self._head).encode(), *lines)))
 
     def _read(self) -> None:
@@ -95,18 +93,18 @@ class Journal:
         first, *lines = whole.split(b"\n")[:-1] or [b""]
         if whole:
             self._check_head(first)
-        kept, damaged = [], []
+        sound, damaged = [], []
         for number, line in enumerate(lines, 2):
-            found = self._items(line)
-            self.done.update(found or {})
-            (damaged.append(number) if found is None else kept.append(line))
+            items = self._items(line)
+            self.done.update(items or {})
+            (damaged.append(number) if items is None else sound.append(line))
         if damaged:
             warn(
                 f"journal {self.path} is damaged in line{'s' if len(damaged) > 1 else ''} "
                 f"{', '.join(map(str, damaged[:20]))}{', ...' if len(damaged) > 20 else ''}: these runs are repeated."
             )
         if damaged or not whole:
-            self._begin(kept)
+            self._write_whole(self.path, sound)
         elif len(whole) < len(content):
             reached("journal: before truncate")
             os.truncate(self.path, len(whole))
@@ -120,7 +118,7 @@ class Journal:
                 f"journal must be a file that a {self._maker} wrote; {self.path} is something else or damaged. Give "
                 "another name."
             ) from error
-        if not (isinstance(head, dict) and FORMAT in head):
+        if not (matches(head, dict) and FORMAT in head):
             raise ReadError(
                 f"journal must be a file that a {self._maker} wrote; {self.path} is not one. Give another name."
             )
@@ -134,15 +132,12 @@ class Journal:
     def _items(self, line: bytes) -> dict[str, Row] | None:
         """What a line tells of; None where it is damaged."""
         try:
-            told = json.loads(line)
+            content = json.loads(line)
         except (ValueError, RecursionError):
             return None
-        if not isinstance(told, dict) or not all(isinstance(told.get(key), list) for key in ("items", "rows")):
+        if not matches(content, dict):
             return None
-        items, rows = told["items"], told["rows"]
-        if len(items) != len(rows) or not all(isinstance(item, str) for item in items):
+        items, rows = content.get("items"), content.get("rows")
+        if not matches(items, list[str]) or not matches(rows, list[dict[str, object]]) or len(items) != len(rows):
             return None
-        return dict(zip(items, rows, strict=True)) if all(map(self._is_row, items, rows)) else None
-
-    def _is_row(self, item: str, row: object) -> bool:
-        return isinstance(row, dict) and self._sound(item, row)
+        return dict(zip(items, rows, strict=True)) if all(map(self._sound, items, rows)) else None

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from softecm._atomic import write_bytes
 from softecm._errors import NotThere, ReadError, shown
 from softecm._version import __version__
+from softecm.files.expected import matches
 
 Tensors = Mapping[str, NDArray[np.generic]]  # of any type that safetensors knows
 WRITERS = {
@@ -51,7 +52,7 @@ def read_description(
         raise ReadError(
             f"{path} was not written by softecm: it has no description. Use the file save() wrote."
         ) from error
-    if not isinstance(description, dict) or description.get("format") != kind:
+    if not matches(description, dict) or description.get("format") != kind:
         raise ReadError(f"{path} is not a softecm {what}. {WRITERS[what]}")
     version = description.get("format_version")
     if version == reads and metadata.get("sha256") != _digest(metadata["softecm"], tensors):

@@ -27,8 +27,8 @@ from softecm.files.expected import (
     listed,
     mapped,
     named,
+    named_array,
     numeric_type,
-    one,
     text,
 )
 
@@ -74,15 +74,14 @@ def own(base: type) -> Check:
     """A value of one of the library's classes that derive from ``base``, each of its fields as its class says."""
 
     def check(content: Content, node: object, where: str) -> None:
-        kind = node.get("own") if isinstance(node, Mapping) else None
-        cls = CLASSES.get(kind) if isinstance(kind, str) else None
-        if not isinstance(node, Mapping) or set(node) != {"own", "fields"} or cls is None or not issubclass(cls, base):
+        cls = CLASSES.get(str(node["own"])) if isinstance(node, Mapping) and set(node) == {"own", "fields"} else None
+        if cls is None or not issubclass(cls, base):
             raise Misfit(f"{where} should be a {base.__name__}")
         declared = {f.name: f for f in fields(cls)}
         saved = saved_fields(cls)
         checks = saved | {name: anything for name in declared if name not in saved}
         needed = [name for name, f in declared.items() if f.default is MISSING and f.default_factory is MISSING]
-        named(checks, least=needed)(content, node["fields"], where)
+        named(checks, least=needed)(content, cast("Node", node)["fields"], where)
 
     return check
 
@@ -113,9 +112,7 @@ def anything(content: Content, node: object, where: str) -> None:
     if kind == "dict":
         return mapped(anything)(content, node, where)
     if kind in ("torch", "array"):
-        one(node, (kind,), where, "an array")
-        if not isinstance(inside, str) or inside not in content.tensors:
-            raise Misfit(f"{where} names an array that the file does not hold")
+        named_array(content, node, where)
         return None
     if kind == "dtype":
         return numeric_type(content, node, where)
