@@ -28,6 +28,9 @@ from softecm.native.library import get_threads, set_threads
 
 Found = TypeVar("Found")
 Arguments = ParamSpec("Arguments")
+SMALL_THREADS = (
+    4  # of torch, where operations take microseconds: of 16, to wake and wait for them takes a third of a fit
+)
 LARGE_WORK = 2e8  # multiplications a round; below it a GPU's start-up costs more than it saves
 
 
@@ -65,10 +68,18 @@ def choose_device(device: str | torch.device, work: float, cpu_only: str = "") -
 
 
 @contextmanager
-def threads(n_jobs: int | None) -> Iterator[None]:
-    """Use so many threads inside; None leaves the libraries' own choice, -1 takes all."""
-    if n_jobs is None:
+def threads(n_jobs: int | None, *, small: bool = False) -> Iterator[None]:
+    """Use so many threads inside; None leaves the libraries' own choice, -1 takes all.
+
+    ``small``: torch's operations are, so that None gives torch few threads, and our own kernels as many as torch had.
+    """
+    if n_jobs is None and not small:
         yield
+        return
+    if n_jobs is None:
+        with threads(min(torch.get_num_threads(), get_threads())):
+            torch.set_num_threads(min(SMALL_THREADS, torch.get_num_threads()))
+            yield
         return
     if not is_whole(n_jobs) or n_jobs == 0:
         raise ValueError(

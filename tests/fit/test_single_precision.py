@@ -14,6 +14,7 @@ from softecm.distances import SoftDTW
 from softecm.distances.base import SemiMetric
 from softecm.fit.algorithm import soft_ecm_problem
 from softecm.fit.prepare import in_memory
+from softecm.native.library import available, get_threads
 from softecm.objective.equations import evaluate, mass_cost
 from softecm.objective.problem import Exact, SoftECMProblem
 from softecm.optim import Descent
@@ -90,6 +91,20 @@ def test_threads_change_nothing():
     one, two = (SoftECM(2, metric="softdtw", random_state=0, n_jobs=n).fit(X) for n in (1, 2))
     np.testing.assert_array_equal(one.partition_.masses, two.partition_.masses)
     assert one.objective_ == two.objective_
+
+
+def test_torch_gets_few_threads_for_series_and_has_its_own_again_afterwards():
+    seen = []
+    before = torch.get_num_threads()
+    torch.set_num_threads(8)
+    try:
+        look = lambda _: seen.append((torch.get_num_threads(), get_threads()))  # noqa: E731
+        SoftECM(2, metric="softdtw", random_state=0, callback=look).fit(bumps(20, 30))
+        assert set(seen) == {(min(4, available()), min(8, available()))}
+        assert torch.get_num_threads() == 8
+        assert get_threads() == available()
+    finally:
+        torch.set_num_threads(before)
 
 
 def problem(solver: Descent) -> SoftECMProblem:

@@ -113,7 +113,7 @@ class PrototypeFamily(FamilyParameters, PrototypeClusterer):
             if raw.in_blocks:
                 chosen, choice, fit, shape = self._opened(held, chosen, raw.value, sample_weight)
             else:
-                held.enter_context(threads(chosen.n_jobs))
+                held.enter_context(threads(chosen.n_jobs, small=raw.kind == "series"))
                 choice = choose_for(chosen.metric, raw, chosen.n_clusters)
                 if chosen.warm_start or chosen.prior is not None:
                     chosen, choice = self._continuing(chosen, choice)

@@ -45,10 +45,12 @@ def available() -> int:
     return max(1, min(cores, int(limit))) if limit.isdigit() else cores
 
 
-def get_threads() -> int:
-    """How many threads a kernel that is called from this thread may use."""
+def get_threads(most: int | None = None) -> int:
+    """How many threads a kernel that is called from this thread may use; where nobody chose, at most so many."""
     chosen: int | None = getattr(_own, "count", None)
-    return available() if chosen is None else chosen
+    if chosen is not None:
+        return chosen
+    return available() if most is None else min(most, available())
 
 
 def set_threads(count: int | None) -> int | None:

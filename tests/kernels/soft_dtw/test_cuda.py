@@ -7,9 +7,9 @@ import pytest
 import torch
 
 from references import soft_dtw as reference
-from softecm.kernels import cuda_compile
+from softecm.kernels import cuda_compile, cuda_pairs
 from softecm.kernels.soft_dtw import cuda as soft_dtw_cuda
-from softecm.kernels.soft_dtw import cuda_pairs, soft_dtw_sums
+from softecm.kernels.soft_dtw import soft_dtw_sums
 
 WHY_NOT = soft_dtw_cuda.available()
 gpu = [pytest.mark.gpu, pytest.mark.skipif(WHY_NOT is not None, reason=f"no GPU to test on: {WHY_NOT}")]

@@ -7,8 +7,8 @@ import pytest
 import torch
 
 from references import soft_dtw as reference
-from softecm.kernels import cuda_compile
-from softecm.kernels.soft_dtw import cuda_hard, cuda_pairs, dtw
+from softecm.kernels import cuda_compile, cuda_pairs
+from softecm.kernels.soft_dtw import cuda_hard, dtw
 
 WHY_NOT = cuda_compile.available()
 gpu = [pytest.mark.gpu, pytest.mark.skipif(WHY_NOT is not None, reason=f"no GPU to test on: {WHY_NOT}")]

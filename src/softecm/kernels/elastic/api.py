@@ -13,10 +13,10 @@ from typing import NamedTuple, Protocol
 import torch
 from torch import Tensor
 
+from softecm.kernels.cuda_pairs import IN_REGISTERS
 from softecm.kernels.elastic.rules import AlignmentTask, Rule
 from softecm.kernels.first_derivatives import first_only
-from softecm.kernels.soft_dtw.checks import Pairs, check, check_weights
-from softecm.kernels.soft_dtw.cuda_pairs import IN_REGISTERS
+from softecm.kernels.series_checks import Pairs, check, check_weights
 
 logger = logging.getLogger("softecm")
 

@@ -11,9 +11,9 @@ import torch
 from torch import Tensor
 
 from softecm.kernels.cuda_compile import Kernel, card, kernel, on
+from softecm.kernels.cuda_pairs import IN_REGISTERS, TABLE_BYTES, PairsOnCard, parts, table_bytes
 from softecm.kernels.elastic.rules import Rule
-from softecm.kernels.soft_dtw.checks import Pairs
-from softecm.kernels.soft_dtw.cuda_pairs import IN_REGISTERS, TABLE_BYTES, PairsOnCard, parts, table_bytes
+from softecm.kernels.series_checks import Pairs
 
 _WARPS = 4  # a block; each works alone
 _LN2 = math.log(2.0)

@@ -199,7 +199,7 @@ class _Call:
 
     def _threads(self, blocks: int) -> int:
         """As many threads as there are blocks and memory for."""
-        wanted = 1 if blocks == 1 else self.n_threads or min(torch.get_num_threads(), get_threads())
+        wanted = 1 if blocks == 1 else self.n_threads or get_threads(torch.get_num_threads())
         threads = min(wanted, blocks)
         if threads == 1:
             return 1

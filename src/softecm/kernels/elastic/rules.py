@@ -26,7 +26,7 @@ from typing import NamedTuple
 
 from torch import Tensor
 
-from softecm.kernels.soft_dtw.checks import Pairs
+from softecm.kernels.series_checks import Pairs
 
 
 class Rule(NamedTuple):

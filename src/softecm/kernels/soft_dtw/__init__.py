@@ -11,6 +11,7 @@ Compiled C does the work on a CPU, CUDA kernels on a GPU; float32 and float64 ar
 recompute the alignment, so that memory does not grow with the number of pairs.
 """
 
+from softecm.kernels.series_checks import Pairs, Rows, check, check_band
 from softecm.kernels.soft_dtw.api import (
     alignment,
     dtw,
@@ -21,7 +22,6 @@ from softecm.kernels.soft_dtw.api import (
     soft_dtw_self,
     soft_dtw_sums,
 )
-from softecm.kernels.soft_dtw.checks import Pairs, Rows, check, check_band
 
 __all__ = [
     "Pairs",

@@ -9,7 +9,7 @@ from torch import Tensor
 from softecm.kernels.elastic.api import differentiable, moments_of, values_of
 from softecm.kernels.elastic.rules import AlignmentTask
 from softecm.kernels.elastic.rules import dtw as rule_of
-from softecm.kernels.soft_dtw.checks import Pairs, Rows, check, check_weights
+from softecm.kernels.series_checks import Pairs, Rows, check, check_weights
 
 
 def soft_dtw(

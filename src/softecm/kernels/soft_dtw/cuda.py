@@ -18,8 +18,8 @@ import torch
 from torch import Tensor
 
 from softecm.kernels.cuda_compile import Card, Kernel, available, card, kernel, on
-from softecm.kernels.soft_dtw.checks import Pairs
-from softecm.kernels.soft_dtw.cuda_pairs import IN_REGISTERS, TABLE_BYTES, PairsOnCard, parts, table_bytes
+from softecm.kernels.cuda_pairs import IN_REGISTERS, TABLE_BYTES, PairsOnCard, parts, table_bytes
+from softecm.kernels.series_checks import Pairs
 
 __all__ = ["available", "forward", "forward_backward"]
 

@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 from softecm.kernels.cuda_compile import kernel
-from softecm.kernels.soft_dtw.checks import Pairs, Rows
+from softecm.kernels.series_checks import Pairs, Rows
 
 IN_REGISTERS = 8  # channels a recursion handles itself; of more, the costs are put into a table first
 TABLE_BYTES = 1 << 31  # tables of the pairs that one launch handles, where each pair has one of its own
