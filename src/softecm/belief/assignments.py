@@ -215,6 +215,23 @@ def decide(masses: FloatArray, focal: FocalSets, clear: float = CLEAR) -> Decisi
     return Decisions(codes, columns, np.clip(confidence, 0.0, 1.0), focal, clear)
 
 
+def belonging(masses: FloatArray) -> FloatArray:
+    """How far each object counts as a member of each set (n, f + 1): by its masses, outliers as members of none.
+
+    Every statistic of groups weights objects by this, so that a few outliers don't shift the means and spreads of a group.
+
+    Examples
+    --------
+    >>> belonging(np.array([[0.1, 0.7, 0.2], [0.8, 0.1, 0.1]]))
+    array([[0. , 0.7, 0.2],
+           [1. , 0. , 0. ]])
+    """
+    nowhere = masses.argmax(1) == 0
+    weights = np.where(nowhere[:, None], 0.0, masses)
+    weights[:, 0] = nowhere
+    return weights
+
+
 def nearly_between(masses: FloatArray, n_clusters: int) -> int:
     """How many objects have half of their largest mass, or more, on a set of several clusters."""
     sets = masses[:, n_clusters + 1 :]

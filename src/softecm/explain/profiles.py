@@ -14,14 +14,17 @@ from numpy.typing import NDArray
 from softecm._checks import is_number, make_frame
 from softecm._precision import Precision
 from softecm.belief import CredalPartition
-from softecm.explain.columns import Column, Numbers, Words, measured, readable
-from softecm.explain.effects import Effect, cliffs_delta, quantile
+from softecm.belief.assignments import belonging
+from softecm.explain.columns import Column, IntArray, Numbers, Words, measured, readable
+from softecm.explain.effects import Effect, FloatArray, cliffs_delta, quantile
 
 FEWEST = 3  # objects of a group, and with a value in a column, for anything to be said
 MOST_TOLD = 3  # traits in a sentence
-UNLIKE = 0.1  # of how far groups differ in a column: less is no difference to name
+UNLIKE = 0.5  # spreads within groups: a difference that may be smaller is not worth naming
+DISTINCT = 100.0  # spreads within groups: more are as good
 UNIT = re.compile(r"(.*\S)\s*[(\[](?!\d+[)\]])([^()\[\]]{1,12})[)\]]")  # "x (2)" is the second column called x
 HAS, LIKE = " has ", "; most like "  # after which, and before which, a sentence has the name of a group
+NORMAL = math.sqrt(math.pi / 2)  # a normal deviation by its mean distance; a median's error by that of the mean
 CLEARER = 0.2  # by which "around" or "far from" must beat the simpler "higher" or "lower"
 
 
@@ -47,6 +50,10 @@ class Trait:
         How ``here`` and ``elsewhere`` are shown. Those of dates are microseconds since 1970.
     unit : str
         Of the column's numbers, where its cells have one.
+    spread : float
+        Standard deviation of the group's numbers, judged by their mean distance from the median.
+    error : float
+        Standard error of ``here``; of numbers alone.
     """
 
     group: str
@@ -61,6 +68,8 @@ class Trait:
     distinguishes: bool = True
     precision: Precision = field(default_factory=Precision)
     unit: str = ""
+    spread: float = math.nan
+    error: float = math.nan
 
     def __str__(self) -> str:
         if self.category is not None:
@@ -103,7 +112,7 @@ class Profiles(Sequence[Trait]):
 
     def untold(self, group: str) -> str:
         """What is said of a group that no column distinguishes."""
-        if sum(self.sizes.values()) - self.sizes[group] < FEWEST:
+        if sum(size for name, size in self.sizes.items() if name not in (group, "∅")) < FEWEST:
             return f"too few others to compare with ({FEWEST} needed)"
         if not any(trait.group == group for trait in self):
             return f"too few to say ({FEWEST} needed)"
@@ -133,13 +142,10 @@ class Profiles(Sequence[Trait]):
         """In what a group differs most from the one it is most like, where that is not yet said; of numbers."""
         here = {name: {t.column: t for t in self.of(name, all=True) if t.category is None} for name in self.sizes}
         shared = [c for c in here[group] if all(c in one for one in here.values() if one)]
-        spread = {c: float(np.ptp([one[c].here for one in here.values() if one])) for c in shared}
-        distances = {
-            name: {c: abs(one[c].here - here[group][c].here) / spread[c] for c in shared if spread[c] > 0}
-            for name, one in here.items()
-            if one and name != group and name != "∅" and "∪" not in name
-        }
-        if len(distances) < 2 or not any(distances.values()):
+        others = [name for name, one in here.items() if one and name not in (group, "∅") and "∪" not in name]
+        errors = quantile(0.95, len(shared) * len(others))
+        distances = {name: {c: _apart(here[group][c], here[name][c], errors) for c in shared} for name in others}
+        if len(distances) < 2 or not any(map(any, (one.values() for one in distances.values()))):
             return ""
         nearest = min(distances, key=lambda name: sum(distances[name].values()))
         column = max(distances[nearest], key=lambda c: distances[nearest][c])
@@ -161,6 +167,13 @@ class Profiles(Sequence[Trait]):
             typical = "; ".join(str(trait) for trait in self.of(group)[:5]) or self.untold(group)
             lines.append(f"{group} ({size} object{'s' if size != 1 else ''}): {typical}")
         return "\n".join(lines)
+
+
+def _apart(one: Trait, other: Trait, errors: float) -> float:
+    """How far apart two groups are in a column of numbers, in spreads within them: at least, beyond so many errors."""
+    gap, spread = abs(one.here - other.here), math.hypot(one.spread, other.spread) / math.sqrt(2)
+    beyond = gap - errors * math.hypot(one.error, other.error)
+    return beyond / max(spread, gap / DISTINCT) if beyond > 0 else 0.0
 
 
 def renamed(sentence: str, names: Mapping[str, str]) -> str:
@@ -228,8 +241,8 @@ def profile(
 ) -> Profiles:
     """What each group is: columns ranked by how much they tell its objects from all others.
 
-    Groups are the sets of clusters that objects are assigned to (largest mass), ∅ for those that belong nowhere. The
-    effect is Cliff's delta (:mod:`softecm.explain.effects`); of a number it is taken of the value itself ("higher",
+    Groups are the sets of clusters that objects are assigned to (largest mass), ∅ for those that belong nowhere; these are
+    not among the others that a group is compared with. The effect is Cliff's delta (:mod:`softecm.explain.effects`); of a number it is taken of the value itself ("higher",
     "lower"), of how close it is to the group's median ("around"), and of how far it is from the others' median ("far
     from"). Intervals hold together for all columns of a group. They describe: where the groups were found in these
     very columns, something had to differ.
@@ -271,7 +284,7 @@ def profile(
             f"X must hold the partition's {len(partition)} objects, in their order; got {n}. Give the rows that were "
             "clustered, or those that the partition was predicted for."
         )
-    assigned = partition.masses.argmax(1)
+    assigned = belonging(partition.masses).argmax(1)
     labels = partition.focal_sets.labels()
     traits: list[Trait] = []
     sizes: dict[str, int] = {}
@@ -280,33 +293,42 @@ def profile(
         if not inside.any():
             continue
         sizes[labels[column]] = int(inside.sum())
-        if FEWEST <= inside.sum() <= n - FEWEST:
-            traits += _traits(labels[column], inside, columns_of, level, least)
+        others = ~inside & (assigned > 0)
+        if min(inside.sum(), others.sum()) >= FEWEST:
+            traits += _traits(labels[column], inside, others, columns_of, level, least)
     return Profiles(tuple(traits), sizes)
 
 
 def _traits(
-    group: str, inside: NDArray[np.bool_], measured: Sequence[Column], level: float, least: float
+    group: str,
+    inside: NDArray[np.bool_],
+    others: NDArray[np.bool_],
+    measured: Sequence[Column],
+    level: float,
+    least: float,
 ) -> list[Trait]:
     """Of one group, the strongest first."""
     errors = quantile(level, sum(column.n_tests for column in measured))
-    traits = [trait for column in measured if (trait := _trait(column, group, inside, errors)) is not None]
+    traits = [trait for column in measured if (trait := _trait(column, group, inside, others, errors))]
     judged = [replace(trait, distinguishes=trait.low > 0 and trait.effect >= least) for trait in traits]
     return sorted(judged, key=lambda trait: (not trait.distinguishes, -trait.effect))
 
 
-def _trait(column: Column, group: str, inside: NDArray[np.bool_], errors: float) -> Trait | None:
-    """What distinguishes a group in a column; None where there are too few values."""
-    if isinstance(column, Numbers):
-        return _of_numbers(column, group, inside, errors)
-    return _of_words(column, group, inside, errors)
-
-
-def _of_numbers(column: Numbers, group: str, inside: NDArray[np.bool_], errors: float) -> Trait | None:
-    known = np.isfinite(column.values)
-    here, others = column.values[inside & known], column.values[~inside & known]
+def _trait(
+    column: Column, group: str, inside: NDArray[np.bool_], outside: NDArray[np.bool_], errors: float
+) -> Trait | None:
+    """What distinguishes a group from those outside in a column; None where there are too few values."""
+    numeric = isinstance(column, Numbers)
+    values, known = (column.values, np.isfinite(column.values)) if numeric else (column.codes, column.codes >= 0)
+    here, others = values[inside & known], values[outside & known]
     if min(len(here), len(others)) < FEWEST:
         return None
+    if isinstance(column, Numbers):
+        return _of_numbers(column, group, here, others, errors)
+    return _of_words(column, group, here, others, errors)
+
+
+def _of_numbers(column: Numbers, group: str, here: FloatArray, others: FloatArray, errors: float) -> Trait:
     middle, elsewhere = float(np.median(here)), float(np.median(others))
     level = cliffs_delta(here, others, errors)
     best, how = (level, "higher") if level.size >= 0 else (level.turned(), "lower")
@@ -315,14 +337,14 @@ def _of_numbers(column: Numbers, group: str, inside: NDArray[np.bool_], errors: 
     for effect, name in ((near, "around"), (far, "far from")):
         if effect.size > best.size + CLEARER:
             best, how = effect, name
-    return Trait(group, column.name, how, *best, middle, elsewhere, precision=column.precision)
+    spread = NORMAL * float(np.abs(here - middle).mean())
+    error = NORMAL * spread / math.sqrt(len(here))
+    return Trait(
+        group, column.name, how, *best, middle, elsewhere, precision=column.precision, spread=spread, error=error
+    )
 
 
-def _of_words(column: Words, group: str, inside: NDArray[np.bool_], errors: float) -> Trait | None:
-    known = column.codes >= 0
-    here, others = column.codes[inside & known], column.codes[~inside & known]
-    if min(len(here), len(others)) < FEWEST:
-        return None
+def _of_words(column: Words, group: str, here: IntArray, others: IntArray, errors: float) -> Trait:
     effects: list[tuple[Effect, int]] = []
     for code in range(len(column.categories)):
         effect = cliffs_delta((here == code).astype(float), (others == code).astype(float), errors)

@@ -20,6 +20,7 @@ from torch import Tensor
 from softecm._checks import is_whole
 from softecm._fingerprint import warn_unseen
 from softecm._text import some_of
+from softecm._warnings import warn
 from softecm.belief import CredalPartition, FocalSets
 from softecm.distances.mixed import Mixed
 from softecm.files.lock import locked
@@ -32,7 +33,7 @@ from softecm.fit.stages import BETA, Stage, first_stage, known_stage, quicker
 from softecm.objective.problem import Exact, Gap, Penalty
 from softecm.objective.pull import PrototypePull
 from softecm.scores.valleys import Floats, Geometry, groups_apart, joined_clusters
-from softecm.spaces.base import Encoded
+from softecm.spaces.base import Encoded, Space
 from softecm.spaces.encoded import EncodedTable
 
 
@@ -202,18 +203,25 @@ def _clusters_of_prior(objects: Objects[object], prior: PrototypeModel, c: int) 
     if clusters is None:
         before, now = prior.space.prototype_shape(prior.prototypes), objects.space.prototype_shape(like)
         theirs, ours = type(prior.space).__name__, type(objects.space).__name__
-        named = [str(name) for name in objects.space.attributes] if objects.space.kinds else []
-        columns = f" ({some_of(named)})" if named else ""
+        columns = f" It lacks {some_of(new)}." if (new := _only_in(objects.space, prior.space)) else ""
         raise ValueError(
             f"prior must be a model of objects like these, with prototypes of shape {now} in {ours}; got one with "
-            f"prototypes of shape {before} in {theirs}. Give a model of the same columns{columns}, or leave prior out."
+            f"prototypes of shape {before} in {theirs}.{columns} Give a model of the same columns, or leave prior out."
         )
+    if gone := _only_in(prior.space, objects.space):
+        warn(f"X has no values in columns of prior, {some_of(gone)}: its clusters count in the others.", UserWarning)
     if prior.focal.n_clusters != c:
         raise ValueError(
             f"prior must have as many clusters as are asked for, n_clusters={c}; got a model of {prior.focal.n_clusters}. "
             "Its clusters and the new ones are the same, one by one."
         )
     return clusters
+
+
+def _only_in(space: Space, other: Space) -> list[str]:
+    """Columns of a table that another table lacks."""
+    known = set(other.attributes) if space.kinds else ()
+    return [repr(name) for name in space.attributes if space.kinds and name not in known]
 
 
 def _check_alike(objects: Objects[object], last: PrototypeModel) -> None:

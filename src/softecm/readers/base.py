@@ -30,7 +30,6 @@ MOST_SHOWN = 40  # columns, in a notebook
 Names = NDArray[np.object_]
 #: What is said of one file of series and holds for the next; its columns of ids and values are found by name.
 REUSED = ("names", "missing", "decimal", "thousands", "header", "array", "states", "time", "value", "id_column")
-EMPTY = " To go on without it, add an empty column of that name: rows are then compared in the other columns."
 
 
 @dataclass(frozen=True)
@@ -68,14 +67,18 @@ class Expected:
                 f"give the column that names the objects with {option('id_column')}, and no others."
             )
         names = columns if self.names is None else self.names
-        absent = sorted(set(names) - set(columns), key=names.index)
-        if absent:
+        absent = self.absent(columns)
+        hint = renamed(absent, columns) if absent else ""
+        if absent and (hint or not self.gaps or 2 * len(absent) > len(names)):
             listed = some_of([short(name) for name in absent], 5)
             raise ReadError(
-                f"{path} must have the columns the model was fitted with; {listed} not found among its columns."
-                f"{renamed(absent, columns)}{EMPTY if self.gaps else ''}"
+                f"{path} must have the columns the model was fitted with; {listed} not found among its columns.{hint}"
             )
         return dict(zip(names, self.kinds, strict=True))
+
+    def absent(self, columns: Sequence[str]) -> list[str]:
+        """The wanted columns that a file lacks."""
+        return [name for name in self.names or () if name not in columns]
 
 
 @dataclass(frozen=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import datetime as dt
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Literal
 
 import narwhals as nw
@@ -17,6 +17,7 @@ from softecm._precision import Precision, moment, spaced
 from softecm.belief import CredalPartition
 from softecm.report.inputs import Comparing, Data, FloatArray, IntArray
 from softecm.spaces.raw import read_table
+from softecm.spaces.tables import Table
 from softecm.spaces.views import Views
 
 if TYPE_CHECKING:
@@ -93,6 +94,7 @@ class TableColumns:
     keys: tuple[str, ...]  # as the model knows them
     attributes: tuple[Attribute, ...]
     prototypes: tuple[tuple[object, ...], ...]  # a row a set
+    shares: Mapping[str, Mapping[str, FloatArray]] = field(default_factory=dict)  # of each category in each set, by key
 
     def name(self, key: str) -> str:
         """What a column is called on the page."""
@@ -105,11 +107,15 @@ class TableColumns:
         attribute = self.attributes[self.keys.index(key)]
         return attribute.shown(attribute.values[i])
 
-    def at_prototype(self, key: str, s: int) -> str:
-        """A cell of a set's prototype."""
+    def at_prototype(self, key: str, s: int, i: int | None = None) -> str:
+        """A cell of a set's prototype; of a category the share that object i's has in the set, for others may have it too."""
         if key not in self.keys:
             return ""
         j = self.keys.index(key)
+        own = None if i is None else self.attributes[j].values[i]
+        word = _word(self.prototypes[s][j] if missing(own) else own)
+        if word in self.shares.get(key, {}):
+            return f"{word} {self.shares[key][word][s]:.0%}"
         return self.attributes[j].shown(self.prototypes[s][j], between=True)
 
     @property
@@ -140,7 +146,17 @@ def columns_of(
         replace(_attribute(name, column.values, words=key in words), unit=(units or {}).get(key, ""))
         for key, name, column in cells
     ]
-    return TableColumns(tuple(keys), tuple(attributes), prototype_cells(model, keys))
+    return TableColumns(tuple(keys), tuple(attributes), prototype_cells(model, keys), _category_shares(model))
+
+
+def _category_shares(model: Comparing) -> dict[str, dict[str, FloatArray]]:
+    """How often each category comes in each set, by column; empty where prototypes don't say."""
+    space = model.model_.space
+    if not isinstance(space, Table):
+        return {}
+    columns = dict(zip([c.name for c in space.columns], space.attributes, strict=True))
+    shares = space.distributions(model.model_.whole())
+    return {columns[name]: {_word(word): own for word, own in one.items()} for name, one in shares.items()}
 
 
 @dataclass(frozen=True)

@@ -235,6 +235,7 @@ def _in_spreads(model: Comparing, X: Data, labels: IntArray, other: Comparing) -
     spread = np.array([np.median(own[labels == k, k]) if (labels == k).any() else usual for k in range(c)])
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)  # prototypes of numbers are arrays, without the columns' names
+        warnings.filterwarnings("default", "X does not have every column", UserWarning)
         theirs = np.asarray(model.transform(other.cluster_centers_), dtype=np.float64)[:, :c] ** power
     ratio: FloatArray = theirs / np.maximum(spread, 1e-12 + 1e-9 * float(np.max(spread)))
     return ratio

@@ -33,6 +33,7 @@ SEEN = "{:.0%} of the objects in groups lie closest to the centre of their own g
 ONE_SCALE = "Equal lengths are equal distances along both axes."
 OWN_SCALES = "Each axis has its own scale; otherwise one would be too short to see."
 OWN_WAYS = "Each set has its own distance, so the map shows plain Euclidean distances."
+FILLED = "Objects with missing values are drawn where the usual values of their groups would put them."
 GUESSED = (
     "Positions are estimated from the masses: groups lie in corners, and objects between those they may belong to."
 )
@@ -74,13 +75,15 @@ def _axis(attribute: Attribute) -> str:
 def metric_map(model: Comparing, some: Data, drawn: CredalPartition) -> Map:
     """From distances to landmarks: the clusters' prototypes and some of the objects."""
     fitted = model.model_
-    x = model._encode(some)
+    encoded = model._encode(some)
+    x = fitted.space.filled(encoded, torch.from_numpy(drawn.pignistic()), fitted.prototypes[: drawn.n_clusters])
     with torch.no_grad():
         marks = _landmarks(fitted, x)
         metric, between = _between_objects(fitted.metric, marks, vectors=isinstance(x, Tensor) and x.ndim == 2)
         to, at = _in_blocks(metric, x, marks), _distances(metric, fitted.prototypes, marks)
     placed = _placed(between, to, at, drawn)
-    return placed._replace(map_note=f"{placed.map_note} {OWN_WAYS}") if metric is None else placed
+    notes = [placed.map_note, *([OWN_WAYS] if metric is None else []), *([] if x is encoded else [FILLED])]
+    return placed._replace(map_note=" ".join(notes))
 
 
 def _placed(between: FloatArray, to: FloatArray, at: FloatArray, drawn: CredalPartition) -> Map:

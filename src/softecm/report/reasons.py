@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from softecm.belief import CredalPartition
+from softecm.belief.assignments import belonging
 from softecm.distances import Combined
 from softecm.report.columns import TableColumns, keys_of_views
 from softecm.report.inputs import Comparing, Data, FloatArray, IntArray, every, in_views, take
@@ -134,7 +135,7 @@ class Attributes(Teller):
 
     def _pull(self, i: int, j: int, chosen: Sequence[int], towards: FloatArray, *, noise: bool) -> Pulls:
         columns, key = self.columns, self.keys[j]
-        at = tuple(columns.at_prototype(key, k) for k in chosen)
+        at = tuple(columns.at_prototype(key, k, i) for k in chosen)
         return Pulls(columns.name(key), columns.value(key, i), tuple(towards[:, j].tolist()), at, noise)
 
     def idle(self, a: int, b: int) -> list[str]:
@@ -262,25 +263,32 @@ def noise_of(model: Comparing, X: Data) -> Noise | None:
 
     A column's pull is the difference of its terms at two prototypes. Its mean over the objects of the one cluster, less
     that over the other's, is compared with its standard error: prototypes differ in a column of noise, too, but by no more
-    than a few of these.
+    than a few of these. Objects count as far as they belong to the clusters; outliers don't.
     """
-    terms = terms_of(model, take(X, every(n_objects(X), JUDGED)))
+    some = take(X, every(n_objects(X), JUDGED))
+    terms = terms_of(model, some)
     if terms is None or len(terms.keys) > MOST_JUDGED:
         return None
     no_weight = columns_set_aside(model)
     aside = np.array([key in no_weight for key in terms.keys])
     c = model.partition_.n_clusters
-    labels = terms.values.sum(2)[:, :c].argmin(1)
-    groups = [terms.values[labels == k][:, :c] for k in range(c)]  # (own, c, columns)
+    members = belonging(model.predict_partition(some).masses)[:, 1 : c + 1]
     idle = np.tile(aside, (c, c, 1))
     for a, b in combinations(range(c), 2):
-        if min(len(groups[a]), len(groups[b])) < FEWEST:
+        if members[:, [a, b]].sum(0).min() < FEWEST:
             continue
-        here, there = (one[:, b] - one[:, a] for one in (groups[a], groups[b]))
-        error = np.sqrt(here.var(0, ddof=1) / len(here) + there.var(0, ddof=1) / len(there))
-        idle[a, b] |= np.abs(here.mean(0) - there.mean(0)) <= BEYOND * error
+        pulls = terms.values[:, b] - terms.values[:, a]
+        (here, error), (there, other) = (_mean_and_error(pulls, members[:, k]) for k in (a, b))
+        idle[a, b] |= np.abs(here - there) <= BEYOND * np.hypot(error, other)
         idle[b, a] = idle[a, b]
     return Noise(tuple(terms.keys), idle, aside)
+
+
+def _mean_and_error(values: FloatArray, weights: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """The weighted mean of each column, and its standard error."""
+    shares = (weights / weights.sum())[:, None]
+    mean = (shares * values).sum(0)
+    return mean, np.sqrt(np.square(shares * (values - mean)).sum(0))
 
 
 def paths_of(model: Comparing, some: Data) -> list[list[str]]:

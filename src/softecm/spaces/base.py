@@ -301,6 +301,10 @@ class Space(Savable, ABC):
     def starts(self, x: Any, rows: Tensor) -> Tensor:
         """Prototypes (k, *shape) placed on the objects ``rows``."""
 
+    def filled(self, x: Any, shares: Tensor, clusters: Tensor) -> Any:
+        """Objects whose missing cells have what is expected of them: a mean of clusters (c, *shape), by shares (n, c)."""
+        return x
+
     def numbers_of(self, x: Any, rows: Tensor) -> Tensor:
         """What is measured of the objects ``rows``, (k, q): their first q coordinates, NaN where one is missing."""
         return self.starts(x, rows).flatten(1)

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from softecm._checks import is_whole, make_frame
-from softecm._text import column_label, place
+from softecm._text import column_label, place, some_of
 from softecm._warnings import UnseenCategoryWarning, warn
 from softecm.files import expected as saved
 from softecm.files.values import Savable, own
@@ -133,12 +133,13 @@ class Table(Space):
                 )
             return replace(table, columns=tuple(replace(c, name=n) for n, c in zip(names, table.columns, strict=True)))
         there = {c.name: c for c in table.columns}
-        absent = [n for n in names if n not in there and str(n) not in self.optional]
+        relevant = [n for n in names if str(n) not in self.optional]
+        absent = [n for n in relevant if n not in there]
+        listed = f"{some_of([repr(n) for n in absent], 5)} {'is' if len(absent) == 1 else 'are'} missing"
+        if 2 * len(absent) > len(relevant):
+            raise ValueError(f"X must have at least half of the {len(relevant)} columns that count in the fit; {listed}.")
         if absent:
-            raise ValueError(
-                f"X must have every column of the fit; {', '.join(map(repr, absent[:5]))} "
-                f"{'is' if len(absent) == 1 else 'are'} missing. A cell may be empty, a column may not be left out."
-            )
+            warn(f"X does not have every column of the fit: {listed}, and rows are compared in the others.", UserWarning)
         return replace(table, columns=tuple(there[n] for n in names if n in there))
 
     def weighted(self, weights: NDArray[np.float64] | None) -> Table:
@@ -329,10 +330,11 @@ class Table(Space):
         """The other table's name for each column, by place from arrays; None where it has other columns."""
         own, theirs = [c.name for c in self.columns], [c.name for c in other.columns]
         named = self.backend is not None and other.backend is not None
-        if len(own) != len(theirs) or (named and set(own) != set(theirs)):
+        if not set(own) <= set(theirs) if named else len(own) != len(theirs):
             return None
         partners = dict(zip(own, own if named else theirs, strict=True))
-        return partners if {partners[c.name] for c in self.numbers} == {c.name for c in other.numbers} else None
+        numbers = {c.name for c in other.numbers} & set(partners.values())
+        return partners if {partners[c.name] for c in self.numbers} == numbers else None
 
     def carried(self, other: Space, prototypes: Tensor, like: Tensor) -> Tensor | None:
         """Column by column, in this table's scales and categories; of tables of the same columns."""
@@ -358,6 +360,19 @@ class Table(Space):
             choices[size:] = torch.tensor(category.frequencies, dtype=self.dtype, device=device)
             pieces.append(height * choices[part.codes[:, j].long()])
         return torch.cat(pieces, 1)
+
+    def filled(self, x: EncodedTable, shares: Tensor, clusters: Tensor) -> EncodedTable:
+        """With expected numbers, and the most likely of expected categories."""
+        if x.observed is None:
+            return x
+        expected = shares.to(clusters) @ clusters
+        numbers = torch.where(x.observed, x.numbers, expected[:, : x.numbers.shape[1]].to(x.numbers))
+        codes = x.codes.clone()
+        for j, (start, size) in enumerate(zip(self.layout.starts, self.layout.levels, strict=True)):
+            likely = expected[:, len(self.numbers) + start :][:, :size].argmax(1).to(codes)
+            codes[:, j] = torch.where(codes[:, j] == size + 1, likely, codes[:, j])
+        everything, alike = torch.ones_like(x.observed), torch.ones(len(x), dtype=numbers.dtype)
+        return replace(x, numbers=numbers, codes=codes, observed=everything, scale=alike, known={})
 
     def numbers_of(self, x: EncodedTable, rows: Tensor) -> Tensor:
         """Columns of numbers alone."""
