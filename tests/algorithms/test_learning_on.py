@@ -283,8 +283,16 @@ def test_a_prior_knows_other_categories(before, now):
 
 def test_a_prior_of_other_columns_is_refused_by_their_names():
     last = SoftECM(3, random_state=0).fit(priced(60, 0, list("xy")).rename(columns={"a": "c"}))
-    with pytest.raises(ValueError, match=r"same columns \(kind, a, b\)"):
+    with pytest.raises(ValueError, match=r"It lacks 'a'\. Give a model of the same columns"):
         SoftECM(3, random_state=0).fit(priced(60, 0, list("xy")), prior=last)
+
+
+def test_a_prior_counts_in_the_columns_that_are_left():
+    last, table = SoftECM(3, random_state=0).fit(priced(120, 0, list("xy"))), priced(90, 0, list("xy"))
+    table["a"] = np.nan
+    with pytest.warns(UserWarning, match="X has no values in columns of prior, 'a'"):
+        new = SoftECM(3, random_state=0).fit(table, prior=last, prior_weight=1e6)
+    assert_allclose(new.cluster_centers_["b"], last.cluster_centers_["b"], rtol=1e-3, atol=0.05)
 
 
 @pytest.mark.parametrize(

@@ -176,16 +176,14 @@ def test_a_sentence_takes_other_names_for_its_group_and_the_nearest_alone():
 
 def test_a_column_of_noise_does_not_separate_a_group_from_its_nearest():
     """What differs is measured by the spread within groups: medians of noise differ, too."""
-    named = []
     for seed in range(5):
         rng = np.random.default_rng(seed)
         y = np.repeat([0, 1, 2], 50)
         table = pd.DataFrame({f"noise {j}": rng.uniform(0, 100, 150) for j in range(8)})
         table["spend"] = np.array([300.0, 450.0, 3000.0])[y] * np.exp(rng.normal(0, 0.05, 150))
         sentences = profile(CredalPartition.from_hard(y), table).sentences()
-        assert sentences["ω1"].split("; most like ")[1].startswith("ω2, but spend 30") or "noise" in sentences["ω1"]
-        named += [one for one in sentences.values() if "but noise" in one]
-    assert not named
+        assert [("but spend" in one, "but noise" in one) for one in sentences.values()] == [(True, False)] * 3
+        assert "most like ω2, but spend" in sentences["ω1"]
 
 
 def test_the_nearest_group_is_the_one_within_fewest_spreads():
@@ -194,15 +192,15 @@ def test_the_nearest_group_is_the_one_within_fewest_spreads():
     table = pd.DataFrame({"exact": np.array([0.0, 1.0, 0.05])[y], "wide": np.array([0.0, 0.0, 30.0])[y]})
     table["exact"] += rng.normal(0, 0.01, 120)  # ω2 is 100 spreads away, ω3 5 in this column and 3 in the other
     table["wide"] += rng.normal(0, 10, 120)
-    assert profile(CredalPartition.from_hard(y), table).sentence("ω1").endswith("; most like ω3, but exact -0, not 0.05.") or (
-        "; most like ω3, but exact" in profile(CredalPartition.from_hard(y), table).sentence("ω1")
-    )
+    assert "; most like ω3, but exact" in profile(CredalPartition.from_hard(y), table).sentence("ω1")
 
 
 def test_outliers_are_no_members_and_none_of_the_others():
     rng = np.random.default_rng(2)
     values = np.r_[rng.normal(0, 1, 30), rng.normal(10, 1, 30), np.full(40, 1000.0)]
-    found = profile(CredalPartition.from_hard(np.repeat([0, 1, -1], [30, 30, 40]), 2), values[:, None], columns=["size"])
+    found = profile(
+        CredalPartition.from_hard(np.repeat([0, 1, -1], [30, 30, 40]), 2), values[:, None], columns=["size"]
+    )
     here, elsewhere = next((one.here, one.elsewhere) for one in found if one.group == "ω1")
     assert abs(here) < 1
     assert abs(elsewhere - 10) < 1

@@ -144,10 +144,14 @@ def test_what_marked_a_gap_in_the_first_table_does_in_the_next() -> None:
 def test_columns_that_are_missing_or_new_are_told() -> None:
     rows = pd.DataFrame({"kind": ["pump", "fan", "mill"] * 10, "size": [1.5, 2.5, 4.0, 5.5, 7.0] * 6, "same": "x"})
     first = read_table(rows)
-    with pytest.raises(ReadError, match=r"size not found.* add an empty column of that name"):
-        read_table(rows[["kind"]], like=first)
-    empty = read_table(rows.assign(size=None), like=first)
+    with pytest.warns(ReadingWarning, match=r"missing in every row, for there is no such column: size"):
+        empty = read_table(rows[["kind"]], like=first)
     assert empty.data["size"].isna().all()
+    assert list(empty.data) == list(first.data)
+    with pytest.raises(ReadError, match=r"size not found among its columns\. Its Size may be meant"):
+        read_table(rows.rename(columns={"size": "Size"}), like=first)
+    with pytest.raises(ReadError, match="kind, size not found"):
+        read_table(rows[["same"]], like=first)
     with pytest.warns(ReadingWarning, match=r"not used, for the fit did not have them: maker, year\."):
         read_table(rows.assign(maker="A", year=2020), like=first)
     numbers = pd.DataFrame({"a": np.arange(12.0) % 5, "b": np.arange(12.0) % 7})

@@ -4,10 +4,12 @@ import json
 from collections.abc import Callable
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from softecm import EVCLUS, CredalPartition, FocalSets, SoftECM
 from softecm.report import compare
+from softecm.scores import adjusted_rand_index
 
 Run = Callable[..., tuple[int, str, str]]
 THREE = np.repeat([0, 1, 2], 20)
@@ -163,3 +165,19 @@ def test_models_that_can_not_be_matched_are_refused_in_a_sentence():
         compare(relational, relational, data=(matrix, matrix))
     single = SoftECM(1, random_state=0).fit(x[0])
     assert compare(single, single, data=(x[0], x[0])).groups[0].word == "same"
+
+
+def test_models_are_compared_and_predict_by_the_columns_that_both_have():
+    rng = np.random.default_rng(0)
+    X = pd.DataFrame(8 * np.eye(3)[THREE] + rng.normal(size=(60, 3)), columns=list("abc"))
+    X["kind"] = np.array(["x", "y", "z"])[THREE]
+    before, after = (SoftECM(3, metric="mixed", random_state=0).fit(table) for table in (X, X[::-1].drop(columns="a")))
+    with pytest.warns(UserWarning, match="every column of the fit: 'a' is missing"):
+        changes = compare(before, after, data=(X, X[::-1].drop(columns="a")))
+    assert {one.word for one in changes.groups} == {"same"}
+    with pytest.warns(UserWarning, match="every column of the fit: 'a' is missing"):
+        assert adjusted_rand_index(before.predict(X.drop(columns="a")), THREE) == 1
+    with pytest.raises(
+        ValueError, match="at least half of the 4 columns that count in the fit; 'a', 'b', 'c' are missing"
+    ):
+        before.predict(X[["kind"]])

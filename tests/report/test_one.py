@@ -217,3 +217,50 @@ def test_where_all_objects_are_nowhere_there_is_an_answer_or_a_sentence() -> Non
     assert "0 (0%) are in another set" in compare(model.partition_, model.partition_).sentences()[0]
     with pytest.raises(ValueError, match="all objects of one belong nowhere"):
         compare(model, model, data=(X, X))
+
+
+def customers(n: int = 150) -> tuple[pd.DataFrame, np.ndarray]:
+    """Two groups that differ in visits and, less surely, in plan, and a few customers far beyond both."""
+    rng, y = np.random.default_rng(7), np.repeat([0, 1], n // 2)
+    visits, plan = (
+        np.array([14.0, 9.0])[y] + rng.normal(0, 1.1, n),
+        np.where(rng.random(n) < 0.9 - 0.3 * y, "Basic", "Extra"),
+    )
+    far = pd.DataFrame({"visits": rng.uniform(35, 50, 9), "plan": "Extra", "age": rng.uniform(300, 400, 9)})
+    table = pd.DataFrame({"visits": visits, "plan": plan, "age": np.array([26.0, 60.0])[y] + rng.normal(0, 3.5, n)})
+    return pd.concat([table, far], ignore_index=True), y
+
+
+def test_outliers_make_no_noise_of_a_decisive_column() -> None:
+    X, _ = customers()
+    model = SoftECM(2, metric="mixed", random_state=0).fit(X)
+    assert (model.decisions().words[-9:] == "nowhere").all()
+    found = [model.explain_object(X, i) for i in (0, 1, 80, 81)]
+    assert not any(pull.noise for one in found for pull in one.pulls if pull.column != "plan")
+
+
+def test_categories_that_two_groups_share_are_shown_with_their_shares() -> None:
+    X, y = customers()
+    model = SoftECM(2, metric="mixed", max_cardinality=1, random_state=0).fit(X)
+    found = model.explain_object(X, int(np.flatnonzero(X["plan"] == "Basic")[0]))
+    (plan,) = (pull for pull in found.pulls if pull.column == "plan")
+    truth = X["plan"][: len(y)].eq("Basic").groupby(y).mean()
+    own = model.labels_[0]
+    shares = [float(text.removeprefix("Basic ").rstrip("%")) / 100 for text in plan.at]
+    np.testing.assert_allclose(shares, [truth[0], truth[1]], atol=0.05)
+    assert found.candidates[0] == f"ω{own + 1}"
+
+
+def test_rows_with_missing_cells_are_drawn_among_their_group() -> None:
+    rng, y = np.random.default_rng(0), np.repeat([0, 1, 2], 60)
+    X = pd.DataFrame(np.eye(3)[y] * 8 + rng.normal(size=(180, 3)), columns=list("abc"))
+    X["kind"] = np.array(["x", "y", "z"])[y]
+    gaps = np.arange(0, 180, 9)
+    X.loc[gaps, "a"] = np.nan
+    X.loc[gaps[::2], "kind"] = None
+    page = build(SoftECM(3, metric="mixed", random_state=0).fit(X), X)
+    middles = np.array([np.median(page.points[y == k], axis=0) for k in range(3)])
+    off = np.linalg.norm(page.points - middles[y], axis=1)
+    whole = np.setdiff1d(np.arange(180), gaps)
+    assert np.median(off[gaps]) <= 1.2 * np.median(off[whole])
+    assert "missing values are drawn" in page.map_note

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
@@ -10,9 +11,10 @@ from rich.text import Text
 
 from softecm.belief import CredalPartition
 from softecm.cli.commands import CompareOptions
+from softecm.cli.fitting import user_messages
 from softecm.cli.problems import mendable
 from softecm.cli.result_folder import ResultFolder
-from softecm.cli.screen import consoles, lines, print_json
+from softecm.cli.screen import consoles, lines, print_json, remarks
 from softecm.files import check_new_file, to_file
 from softecm.report import Comparison, GroupChanges, compare
 
@@ -26,12 +28,17 @@ def run(options: CompareOptions) -> None:
     one, other = (_read(folder) for folder in (first, second))
     common = None if options.groups else _common_ids(one, other)
     names = (first.name or str(first), second.name or str(second))
-    with err.status("comparing"), mendable(ValueError, TypeError):
+    with (
+        err.status("comparing"),
+        mendable(ValueError, TypeError),
+        warnings.catch_warnings(record=True, action="always") as caught,
+    ):
         comparison = (
             _compare_groups(one, other, names) if common is None else _compare_objects(one, other, common, names)
         )
         page = comparison.html
     to_file(output, lambda path: path.write_text(page, encoding="utf-8", newline=""))
+    remarks(out, user_messages(caught))
     lines(out, comparison.sentences())
     if isinstance(comparison, Comparison):
         for name, (value, low, high) in comparison.scores.items():

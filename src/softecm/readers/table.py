@@ -116,7 +116,9 @@ class _Table:
             self.notes.append(f"not used, for the fit did not have them: {some_of(unused, 5)}.")
         if absent := expected.absent(list(frame.columns)):
             listed = some_of([short(name) for name in absent], 5)
-            self.notes.append(f"missing in every row, for there is no such column: {listed}; rows are compared in the others.")
+            self.notes.append(
+                f"missing in every row, for there is no such column: {listed}; rows are compared in the others."
+            )
             frame = frame.reindex(columns=[*frame.columns, *absent])
         for name in aside:
             self._set_aside(frame[name], options)

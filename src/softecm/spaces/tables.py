@@ -137,9 +137,13 @@ class Table(Space):
         absent = [n for n in relevant if n not in there]
         listed = f"{some_of([repr(n) for n in absent], 5)} {'is' if len(absent) == 1 else 'are'} missing"
         if 2 * len(absent) > len(relevant):
-            raise ValueError(f"X must have at least half of the {len(relevant)} columns that count in the fit; {listed}.")
+            raise ValueError(
+                f"X must have at least half of the {len(relevant)} columns that count in the fit; {listed}."
+            )
         if absent:
-            warn(f"X does not have every column of the fit: {listed}, and rows are compared in the others.", UserWarning)
+            warn(
+                f"X does not have every column of the fit: {listed}, and rows are compared in the others.", UserWarning
+            )
         return replace(table, columns=tuple(there[n] for n in names if n in there))
 
     def weighted(self, weights: NDArray[np.float64] | None) -> Table:
