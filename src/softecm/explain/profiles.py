@@ -15,8 +15,8 @@ from softecm._checks import is_number, make_frame
 from softecm._precision import Precision
 from softecm.belief import CredalPartition
 from softecm.belief.assignments import belonging
-from softecm.explain.columns import Column, IntArray, Numbers, Words, measured, readable
-from softecm.explain.effects import Effect, FloatArray, cliffs_delta, quantile
+from softecm.explain.columns import Column, Numbers, Words, measured, readable
+from softecm.explain.effects import Effect, cliffs_delta, quantile
 
 FEWEST = 3  # objects of a group, and with a value in a column, for anything to be said
 MOST_TOLD = 3  # traits in a sentence
@@ -242,10 +242,10 @@ def profile(
     """What each group is: columns ranked by how much they tell its objects from all others.
 
     Groups are the sets of clusters that objects are assigned to (largest mass), ∅ for those that belong nowhere; these are
-    not among the others that a group is compared with. The effect is Cliff's delta (:mod:`softecm.explain.effects`); of a number it is taken of the value itself ("higher",
-    "lower"), of how close it is to the group's median ("around"), and of how far it is from the others' median ("far
-    from"). Intervals hold together for all columns of a group. They describe: where the groups were found in these
-    very columns, something had to differ.
+    not among the others that a group is compared with. The effect is Cliff's delta (:mod:`softecm.explain.effects`); of a
+    number it is taken of the value itself ("higher", "lower"), of how close it is to the group's median ("around"), and of
+    how far it is from the others' median ("far from"). Intervals hold together for all columns of a group. They describe:
+    where the groups were found in these very columns, something had to differ.
 
     Parameters
     ----------
@@ -318,17 +318,18 @@ def _trait(
     column: Column, group: str, inside: NDArray[np.bool_], outside: NDArray[np.bool_], errors: float
 ) -> Trait | None:
     """What distinguishes a group from those outside in a column; None where there are too few values."""
-    numeric = isinstance(column, Numbers)
-    values, known = (column.values, np.isfinite(column.values)) if numeric else (column.codes, column.codes >= 0)
-    here, others = values[inside & known], values[outside & known]
+    if isinstance(column, Numbers):
+        return _of_numbers(column, group, inside, outside, errors)
+    return _of_words(column, group, inside, outside, errors)
+
+
+def _of_numbers(
+    column: Numbers, group: str, inside: NDArray[np.bool_], outside: NDArray[np.bool_], errors: float
+) -> Trait | None:
+    known = np.isfinite(column.values)
+    here, others = column.values[inside & known], column.values[outside & known]
     if min(len(here), len(others)) < FEWEST:
         return None
-    if isinstance(column, Numbers):
-        return _of_numbers(column, group, here, others, errors)
-    return _of_words(column, group, here, others, errors)
-
-
-def _of_numbers(column: Numbers, group: str, here: FloatArray, others: FloatArray, errors: float) -> Trait:
     middle, elsewhere = float(np.median(here)), float(np.median(others))
     level = cliffs_delta(here, others, errors)
     best, how = (level, "higher") if level.size >= 0 else (level.turned(), "lower")
@@ -344,7 +345,13 @@ def _of_numbers(column: Numbers, group: str, here: FloatArray, others: FloatArra
     )
 
 
-def _of_words(column: Words, group: str, here: IntArray, others: IntArray, errors: float) -> Trait:
+def _of_words(
+    column: Words, group: str, inside: NDArray[np.bool_], outside: NDArray[np.bool_], errors: float
+) -> Trait | None:
+    known = column.codes >= 0
+    here, others = column.codes[inside & known], column.codes[outside & known]
+    if min(len(here), len(others)) < FEWEST:
+        return None
     effects: list[tuple[Effect, int]] = []
     for code in range(len(column.categories)):
         effect = cliffs_delta((here == code).astype(float), (others == code).astype(float), errors)

@@ -108,7 +108,7 @@ class TableColumns:
         return attribute.shown(attribute.values[i])
 
     def at_prototype(self, key: str, s: int, i: int | None = None) -> str:
-        """A cell of a set's prototype; of a category the share that object i's has in the set, for others may have it too."""
+        """A cell of a set's prototype; where categories have shares, object i's own and its share in the set."""
         if key not in self.keys:
             return ""
         j = self.keys.index(key)
