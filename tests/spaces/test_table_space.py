@@ -100,12 +100,17 @@ def test_every_library_gives_the_same_partition_and_its_own_frame_back(fitted, l
     np.testing.assert_allclose(fitted.predict_partition(other).masses, fitted.partition_.masses, atol=1e-9)
 
 
-def test_column_order_is_free_extra_columns_are_left_alone_and_missing_ones_refused(fitted):
+def test_column_order_is_free_extra_columns_are_left_alone_and_missing_ones_are_missing_cells(fitted):
     frame = small()
     shuffled = frame[["member", "since", "grade", "size", "colour"]].assign(note="x")
     assert fitted.predict_partition(shuffled) == fitted.partition_
-    with pytest.raises(ValueError, match="'size', 'grade' are missing"):
-        fitted.predict(frame.drop(columns=["size", "grade"]))
+    with pytest.warns(UserWarning, match="'size', 'grade' are missing, and rows are compared in the others"):
+        few = fitted.predict_partition(frame.drop(columns=["size", "grade"]))
+    assert few == fitted.predict_partition(frame.assign(size=np.nan, grade=None))
+    with pytest.raises(
+        ValueError, match="at least half of the 5 columns that count in the fit; 'size', 'grade', 'since' are"
+    ):
+        fitted.predict(frame.drop(columns=["size", "grade", "since"]))
 
 
 @pytest.mark.filterwarnings("ignore::softecm.UnseenCategoryWarning")

@@ -132,6 +132,13 @@ def columns_of(
     """The columns of a table; None for objects of another kind. ``units`` are those of columns that have one."""
     if isinstance(model.model_.space, Views):
         return _columns_of_views(model, model.model_.space, some, units)
+    table = _columns_of_table(model, some, names, units)
+    return None if table is None else replace(table, shares=_category_shares(model))
+
+
+def _columns_of_table(
+    model: Comparing, some: Data, names: Sequence[str] | None, units: Mapping[str, str] | None
+) -> TableColumns | None:
     known = [str(name) for name in model.model_.space.attributes]
     try:
         table = read_table(some)
@@ -146,7 +153,7 @@ def columns_of(
         replace(_attribute(name, column.values, words=key in words), unit=(units or {}).get(key, ""))
         for key, name, column in cells
     ]
-    return TableColumns(tuple(keys), tuple(attributes), prototype_cells(model, keys), _category_shares(model))
+    return TableColumns(tuple(keys), tuple(attributes), prototype_cells(model, keys))
 
 
 def _category_shares(model: Comparing) -> dict[str, dict[str, FloatArray]]:
@@ -178,7 +185,7 @@ def _columns_of_views(model: Comparing, space: Views, some: Data, units: Mapping
         if not named:
             continue
         view = _OneView(replace(model.model_, space=own), model.prototypes_[name], model.partition_)
-        part = columns_of(view, views[name].value, None, units)  # type: ignore[arg-type]
+        part = _columns_of_table(view, views[name].value, None, units)  # type: ignore[arg-type]
         if part is None:
             continue
         keys += [named.get(key, f"{name}: {key}") for key in part.keys]
