@@ -155,7 +155,7 @@ def fused_table(x: EncodedTable, v: Tensor, previous: Tensor | None, **cost: Unp
 
     p = len(x.layout.number_weights)
     now, before = v.double(), None if previous is None else previous.double()
-    found = rounds.table_round(
+    sums_of_rows = rounds.table_round(
         table_data(x),
         now[..., :p].numpy(),
         lookup_arrays(now, x.layout),
@@ -163,7 +163,7 @@ def fused_table(x: EncodedTable, v: Tensor, previous: Tensor | None, **cost: Unp
         None if before is None else lookup_arrays(before, x.layout),
         prices_of(cost),
     )
-    costs, mass, moment, counts, changes = (torch.from_numpy(np.ascontiguousarray(part)) for part in found)
+    costs, mass, moment, counts, changes = (torch.from_numpy(np.ascontiguousarray(part)) for part in sums_of_rows)
     sums = assemble(x.layout, mass, moment, counts.transpose(1, 2), gaps=x.scale is not None)
     return FusedRound(costs, sums.curvature.to(v.dtype), sums.moment.to(v.dtype), changes)
 

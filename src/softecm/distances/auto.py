@@ -225,10 +225,10 @@ def _one_view(part: RawData) -> MetricChoice:
 
 def choose_for(metric: object, X: object, n_clusters: int | None) -> MetricChoice:
     """The choice where ``metric`` is "auto" or "series-auto", told in the log; else what was asked for."""
-    asked = auto_of(metric)
-    if not asked:
+    auto = auto_of(metric)
+    if not auto:
         return MetricChoice(metric, ASKED)
-    if asked == SERIES_AUTO:
+    if auto == SERIES_AUTO:
         return series_choice(X, n_clusters).tell()
     raw = raw_data(X)
     choice = choose(raw, n_clusters).tell()
@@ -242,11 +242,11 @@ def auto_of(metric: object) -> str:
     return next((name for name in (AUTO, SERIES_AUTO) if metric == name), "")
 
 
-def series_choice(X: Any, n_clusters: int | None, asked: str = SERIES_AUTO) -> MetricChoice:
+def series_choice(X: Any, n_clusters: int | None, metric: str = SERIES_AUTO) -> MetricChoice:
     """The combination of views of series with the clearest groups; tables are refused."""
     raw = raw_data(X)
     if getattr(raw.value, "ndim", 0) == 3:
-        refuse_channels_first(raw.value.shape, asked)
+        refuse_channels_first(raw.value.shape, metric)
     elif raw.frame is not None:
         raise ValueError(
             f"{option('metric', SERIES_AUTO)} must have series, (n, steps, channels) or a list; got a table. Use "
@@ -254,7 +254,7 @@ def series_choice(X: Any, n_clusters: int | None, asked: str = SERIES_AUTO) -> M
             "or give X.to_numpy() if each row is a series."
         )
     best = choose_series(raw.value, n_clusters)
-    return MetricChoice(best.metric, best.reason, asked=asked, tried=best.tried)
+    return MetricChoice(best.metric, best.reason, asked=metric, tried=best.tried)
 
 
 def kind_of(X: object) -> Kind:

@@ -49,11 +49,11 @@ def relevance(sample: TableSample, n_clusters: int, *, scales: bool) -> Relevanc
     if n_clusters < 2 or shown < 2 or trust == 0.0:
         return Relevance(spreads(sample, None), alike, varies, 0.0)
     columns = in_order(sample, varies)
-    found, pays = fitted(TableMixture.of(sample, columns), n_clusters), np.zeros(len(varies), dtype=bool)
-    pays[columns] = found.pays
+    mixture, pays = fitted(TableMixture.of(sample, columns), n_clusters), np.zeros(len(varies), dtype=bool)
+    pays[columns] = mixture.pays
     if not pays.any():
         return Relevance(spreads(sample, None), alike, pays, trust)
-    everywhere, within = spreads(sample, found.groups.sum(1)[:, None]), spreads(sample, found.groups)
+    everywhere, within = spreads(sample, mixture.groups.sum(1)[:, None]), spreads(sample, mixture.groups)
     ratio = np.sqrt(np.divide(everywhere, within, out=np.full(len(alike), MOST**2), where=within > 0))
     numeric = (np.arange(len(alike)) < sample.numbers.shape[1]) & scales
     unit = np.where(everywhere > 0, everywhere, 1.0)

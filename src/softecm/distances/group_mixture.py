@@ -81,7 +81,7 @@ def _one_hill(heights: Floats, widths: Floats) -> Floats:
     """The likeliest probabilities of the bins that rise to one of them and fall from there."""
     from sklearn.isotonic import isotonic_regression
 
-    density, best, found = heights / widths, -np.inf, heights
+    density, best, best_shares = heights / widths, -np.inf, heights
     for top in np.argsort(-density, kind="stable")[:6]:
         rise = isotonic_regression(density[: top + 1], sample_weight=widths[: top + 1])
         fall = isotonic_regression(density[top:], sample_weight=widths[top:], increasing=False)
@@ -89,8 +89,8 @@ def _one_hill(heights: Floats, widths: Floats) -> Floats:
         share /= share.sum()
         likelihood = float(heights[share > 0] @ np.log(share[share > 0] / widths[share > 0]))
         if likelihood > best:
-            best, found = likelihood, share
-    return found
+            best, best_shares = likelihood, share
+    return best_shares
 
 
 @dataclass(frozen=True)
@@ -154,22 +154,22 @@ class TableMixture:
 
     def parameters(self, sums: Floats) -> Floats:
         """Coefficients (runs, c, d) of the features; variances and frequencies are drawn to those of all groups."""
-        p, found = self.n_numbers, np.empty_like(sums)
+        p, coefficients = self.n_numbers, np.empty_like(sums)
         weight = sums[..., :p] + 1e-9
         mean = sums[..., p : 2 * p] / weight
         scatter = np.maximum(sums[..., 2 * p : 3 * p] - weight * mean**2, 0.0)
         pooled = scatter.sum(1, keepdims=True) / weight.sum(1, keepdims=True)
         variance = np.maximum((scatter + 5.0 * pooled) / (weight + 5.0), FLOOR)
-        found[..., :p] = -0.5 * (np.log(2 * np.pi * variance) + mean**2 / variance)
-        found[..., p : 2 * p], found[..., 2 * p : 3 * p] = mean / variance, -0.5 / variance
+        coefficients[..., :p] = -0.5 * (np.log(2 * np.pi * variance) + mean**2 / variance)
+        coefficients[..., p : 2 * p], coefficients[..., 2 * p : 3 * p] = mean / variance, -0.5 / variance
         start = 3 * p
         for size in self.levels:
             own = sums[..., start : start + size]
             all_groups = own.sum(1, keepdims=True) + 0.5
             drawn = own + 0.5 * size * all_groups / all_groups.sum(-1, keepdims=True)
-            found[..., start : start + size] = np.log(drawn / drawn.sum(-1, keepdims=True))
+            coefficients[..., start : start + size] = np.log(drawn / drawn.sum(-1, keepdims=True))
             start += size
-        return found
+        return coefficients
 
     def densities(self, groups: Floats, on: NDArray[np.bool_]) -> tuple[Floats, Floats]:
         """Log-densities (runs, c + 1, n) of rows, weights included and the background last, and the coefficients."""
@@ -178,12 +178,12 @@ class TableMixture:
         held, total = groups @ self.counts + 1e-9, float(self.counts.sum())
         rest = np.maximum(total - held.sum(1, keepdims=True), 1e-6 * total)
         shares = np.log(np.concatenate([held, rest], 1) / total)
-        found = np.empty((runs, c + 1, n))
+        densities = np.empty((runs, c + 1, n))
         by = (coefficients * on[:, None, self.column]).reshape(runs * c, -1)
-        found[:, :c] = (by @ self.features.T).reshape(runs, c, n)
-        found[:, :c] += (~on @ self.shared.T)[:, None]
-        found[:, c] = self.far
-        return found + shares[..., None], coefficients
+        densities[:, :c] = (by @ self.features.T).reshape(runs, c, n)
+        densities[:, :c] += (~on @ self.shared.T)[:, None]
+        densities[:, c] = self.far
+        return densities + shares[..., None], coefficients
 
     def improved(self, groups: Floats, on: NDArray[np.bool_], steps: int, tol: float = 1e-5) -> Floats:
         """Expectation and maximisation, until no run gains any more."""
@@ -205,14 +205,14 @@ class TableMixture:
         runs, c, n = groups.shape
         logs, coefficients = self.densities(groups, on)
         now = self.likelihood(logs)
-        found = np.empty((runs, self.n_columns))
+        gains = np.empty((runs, self.n_columns))
         for j in range(self.n_columns):
             at = np.flatnonzero(self.column == j)
             cells = (coefficients[..., at].reshape(runs * c, -1) @ self.features[:, at].T).reshape(runs, c, n)
             other, sign = logs.copy(), np.where(on[:, j], 1.0, -1.0)
             other[:, :c] -= sign[:, None, None] * (cells - self.shared[:, j])
-            found[:, j] = 2.0 * sign * (now - self.likelihood(other)) - (c - 1) * self.price[j] * self.log_rows
-        return found - self.explained
+            gains[:, j] = 2.0 * sign * (now - self.likelihood(other)) - (c - 1) * self.price[j] * self.log_rows
+        return gains - self.explained
 
     def likelihood(self, logs: Floats) -> Floats:
         """Log-likelihood (runs,) of all rows, from the densities."""
@@ -239,7 +239,7 @@ def by_straight_lines(z: Floats, there: NDArray[np.bool_], counts: Floats) -> Fl
 def _by_straight_line(alike: Floats, j: int, rows: float) -> float:
     taken: list[int] = []
     others = [k for k in range(len(alike)) if k != j]
-    left, found = 1.0, 0.0
+    left, explained = 1.0, 0.0
     while others and len(taken) < MOST_LINES:
         rests = {k: _unexplained(alike, j, [*taken, k]) for k in others}
         best = min(rests, key=lambda k: rests[k])
@@ -248,8 +248,8 @@ def _by_straight_line(alike: Floats, j: int, rows: float) -> float:
             break
         taken.append(best)
         others.remove(best)
-        left, found = max(rests[best], LEAST_LEFT), found + gain
-    return float(found)
+        left, explained = max(rests[best], LEAST_LEFT), explained + gain
+    return float(explained)
 
 
 def _unexplained(alike: Floats, j: int, by: list[int]) -> float:
@@ -260,7 +260,7 @@ def _unexplained(alike: Floats, j: int, by: list[int]) -> float:
 
 def _few_levels(sample: TableSample, columns: Sequence[int]) -> tuple[list[NDArray[np.int64]], tuple[int, ...]]:
     """Codes of categorical columns with their rare levels in one, and how many levels that leaves of each."""
-    found, sizes = [], []
+    recoded, sizes = [], []
     for j in columns:
         column, size = sample.codes[:, j], sample.layout.levels[j]
         often = np.bincount(column[column >= 0], sample.counts[column >= 0], size)
@@ -269,9 +269,9 @@ def _few_levels(sample: TableSample, columns: Sequence[int]) -> tuple[list[NDArr
         to = np.full(size + 1, len(common))
         to[common] = np.arange(len(common))
         to[-1] = -1
-        found.append(to[column])
+        recoded.append(to[column])
         sizes.append(min(shown, MOST_LEVELS))
-    return found, tuple(sizes)
+    return recoded, tuple(sizes)
 
 
 class FoundGroups(NamedTuple):
@@ -290,13 +290,13 @@ def fitted(mixture: TableMixture, n_clusters: int) -> FoundGroups:
     for choice in range(CHOICES):
         pays = mixture.gains(groups, on) > 0
         pays[~pays.any(1)] = on[~pays.any(1)]
-        settled = bool((pays == on).all())
-        if not settled:
+        unchanged = bool((pays == on).all())
+        if not unchanged:
             on, groups = pays, mixture.improved(groups, pays, NEXT)
-        if len(on) > KEPT and (settled or choice == 1):
+        if len(on) > KEPT and (unchanged or choice == 1):
             first = np.argsort(-_support(mixture, groups, on), kind="stable")[:KEPT]
             groups, on = groups[first], on[first]
-        if settled:
+        if unchanged:
             break
     groups = mixture.improved(groups, on, LAST, 1e-6)
     best = [int(_support(mixture, groups, on).argmax())]
@@ -317,19 +317,19 @@ def start(mixture: TableMixture, c: int, number: int, rng: np.random.Generator) 
         columns = columns[columns < p]
     elif number % 3 == 2 and len(columns) > 3:
         columns = rng.choice(columns, max(2, len(columns) // 2), replace=False)
-    kept = np.isin(mixture.column, columns)
-    kept[:p] = kept[2 * p : 3 * p] = False
-    rows = np.clip(mixture.features[:, kept], -WIDE, WIDE)
+    features = np.isin(mixture.column, columns)
+    features[:p] = features[2 * p : 3 * p] = False
+    rows = np.clip(mixture.features[:, features], -WIDE, WIDE)
     return 0.97 * (0.9 * np.eye(c)[:, _nearest_centers(rows, mixture.counts, c, rng)] + 0.1 / c)
 
 
 def _nearest_centers(rows: Floats, counts: Floats, c: int, rng: np.random.Generator) -> NDArray[np.intp]:
     """A few iterations of k-means from k-means++."""
     centers = [rows[_draw(counts, rng)]]
-    apart = ((rows - centers[0]) ** 2).sum(1)
+    nearest_squares = ((rows - centers[0]) ** 2).sum(1)
     for _ in range(c - 1):
-        centers.append(rows[_draw(counts * apart if apart.any() else counts, rng)])
-        apart = np.minimum(apart, ((rows - centers[-1]) ** 2).sum(1))
+        centers.append(rows[_draw(counts * nearest_squares if nearest_squares.any() else counts, rng)])
+        nearest_squares = np.minimum(nearest_squares, ((rows - centers[-1]) ** 2).sum(1))
     places = np.array(centers)
     for _ in range(6):
         nearest: NDArray[np.intp] = ((places**2).sum(1) - 2 * rows @ places.T).argmin(1)

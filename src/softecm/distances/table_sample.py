@@ -44,9 +44,9 @@ class TableSample:
     @property
     def varies(self) -> NDArray[np.bool_]:
         """Columns that hold more than one value, numbers first."""
-        found = [len(np.unique(column[~np.isnan(column)])) > 1 for column in self.numbers.T]
-        found += [len(np.unique(column[column >= 0])) > 1 for column in self.codes.T]
-        return np.array(found, dtype=bool)
+        varying = [len(np.unique(column[~np.isnan(column)])) > 1 for column in self.numbers.T]
+        varying += [len(np.unique(column[column >= 0])) > 1 for column in self.codes.T]
+        return np.array(varying, dtype=bool)
 
     @property
     def rows(self) -> float:

@@ -257,14 +257,14 @@ class Combined(weighted_parts.Weighed):
         """View by view."""
         places = split_views(v, self.shapes)
         views = zip(self.parts, x.parts, places, self.bends, strict=True)
-        found = [weighted_parts.measured(part, own, at, bend) for part, own, at, bend in views]
-        for distances, _ in found:
+        views_measured = [weighted_parts.measured(part, own, at, bend) for part, own, at, bend in views]
+        for distances, _ in views_measured:
             base.check_distances(self, distances, len(x), len(v), first)
-        each, there = self._in_units([d.clamp_min(0.0) for d, _ in found], x.present)
+        each, there = self._in_units([d.clamp_min(0.0) for d, _ in views_measured], x.present)
 
         def sums(weights: Tensor) -> base.Sums:
             joint = []
-            for view, (part, at, (_, later)) in enumerate(zip(self.parts, places, found, strict=True)):
+            for view, (part, at, (_, later)) in enumerate(zip(self.parts, places, views_measured, strict=True)):
                 counts = 1.0 if there is None else there[:, view, None]
                 own = later(weights * (counts / self.units[view]))
                 moment = own.moment if part.closed_form.quadratic else weighted_parts.slope_of(part, own, at)
@@ -300,15 +300,15 @@ class Combined(weighted_parts.Weighed):
         return super().doubts(x, clusters) if self.alone is None and self.shown is None else ()
 
 
-def checked_metrics(given: object) -> dict[str, base.SemiMetric]:
+def checked_metrics(metrics: object) -> dict[str, base.SemiMetric]:
     """The parts of a combined metric, by name."""
-    if not isinstance(given, Mapping) or not given or not all(isinstance(name, str) and name for name in given):
+    if not isinstance(metrics, Mapping) or not metrics or not all(isinstance(name, str) and name for name in metrics):
         raise ValueError(
-            f"metrics must be a dict with a metric for each view's name; got {given!r}. Write "
+            f"metrics must be a dict with a metric for each view's name; got {metrics!r}. Write "
             "Combined({'vitals': SoftDTW(), 'patient': Mixed()})."
         )
-    found = {}
-    for name, part in given.items():
+    checked = {}
+    for name, part in metrics.items():
         metric = SEMI_METRICS[part]() if isinstance(part, str) and part in SEMI_METRICS else part
         if not isinstance(metric, base.SemiMetric) or isinstance(metric, Combined):
             raise ValueError(
@@ -320,8 +320,8 @@ def checked_metrics(given: object) -> dict[str, base.SemiMetric]:
                 f"view {name!r} must have prototypes of its own; got {metric.name!r}, whose prototypes are objects. "
                 "Add up the matrices, each divided by its mean, and use metric='precomputed' on the sum."
             )
-        found[name] = metric
-    return found
+        checked[name] = metric
+    return checked
 
 
 @dataclass(frozen=True)
@@ -341,13 +341,16 @@ class ViewMeans(base.ClosedForm):
         """Distances of all views, and their sums for weights known later."""
         parts, present = self.metric.views_of(x)
         views = zip(self.metric.parts, parts, split_views(v, self.metric.shapes), self.metric.bends, strict=True)
-        found = [weighted_parts.measured(part, own, at, bend) for part, own, at, bend in views]
+        views_measured = [weighted_parts.measured(part, own, at, bend) for part, own, at, bend in views]
 
         def sums(weights: Tensor) -> base.Sums:
-            each = [later(counted) for (_, later), counted in zip(found, self._weights(present, weights), strict=True)]
+            each = [
+                later(counted)
+                for (_, later), counted in zip(views_measured, self._weights(present, weights), strict=True)
+            ]
             return self._joined(each, v, whole=present is None)
 
-        return self.metric.summed([d for d, _ in found], present), sums
+        return self.metric.summed([d for d, _ in views_measured], present), sums
 
     def _weights(self, present: Tensor | None, weights: Tensor) -> list[Tensor]:
         """Weights (n, k) as each view feels them."""
@@ -356,19 +359,19 @@ class ViewMeans(base.ClosedForm):
             return [weights] * len(self.metric.parts)
         return [weights * counts[:, j : j + 1] for j in range(counts.shape[1])]
 
-    def _joined(self, found: Sequence[base.Sums], v: Tensor, *, whole: bool) -> base.Sums:
+    def _joined(self, parts: Sequence[base.Sums], v: Tensor, *, whole: bool) -> base.Sums:
         """The quadratics of all views as one; where barycentres are means, factors are the tensor's affair."""
-        factors = [1.0] * len(found) if self.quadratic else self.metric.factors
+        factors = [1.0] * len(parts) if self.quadratic else self.metric.factors
         places = split_views(v, self.metric.shapes)
-        moment = joined([factor * sums.moment for factor, sums in zip(factors, found, strict=True)])
-        if whole and self.quadratic and all(sums.curvature[0].numel() == 1 for sums in found):
-            curvature = found[0].curvature.flatten(1)  # the sum of weights, the same in every view
+        moment = joined([factor * sums.moment for factor, sums in zip(factors, parts, strict=True)])
+        if whole and self.quadratic and all(sums.curvature[0].numel() == 1 for sums in parts):
+            curvature = parts[0].curvature.flatten(1)  # the sum of weights, the same in every view
         else:
-            each = zip(factors, found, places, strict=True)
+            each = zip(factors, parts, places, strict=True)
             curvature = joined([(factor * sums.curvature).expand_as(at) for factor, sums, at in each])
-        if all(sums.gradient is None for sums in found):
+        if all(sums.gradient is None for sums in parts):
             return base.Sums(curvature, moment)
-        slopes = zip(self.metric.parts, self.metric.factors, found, places, strict=True)
+        slopes = zip(self.metric.parts, self.metric.factors, parts, places, strict=True)
         return base.Sums(
             curvature,
             moment,
@@ -384,12 +387,12 @@ class ViewMeans(base.ClosedForm):
 
     def barycenters(self, x: Tensor, weights: Tensor) -> Tensor | None:
         """Each view's own."""
-        found = [
+        each = [
             part.closed_form.barycenters(own, weights)
             for part, own in zip(self.metric.parts, self._split(x), strict=True)
         ]
-        known = [part for part in found if part is not None]
-        return None if len(known) < len(found) else self._rejoined(known, x)
+        known = [part for part in each if part is not None]
+        return None if len(known) < len(each) else self._rejoined(known, x)
 
     def mixed(self, distances: Tensor, between: Tensor, weights: Tensor) -> Tensor | None:
         """Where every view is squared, so is their sum."""
@@ -420,13 +423,13 @@ class ViewPasses(ScaledPasses):
         key, known = ("rows of all views", tuple(self.metric.factors)), {} if isinstance(x, Tensor) else x.known
         if key in known:
             return known[key]
-        found = []
+        columns = []
         for part, own, shape in zip(self.metric.parts, parts, self.metric.shapes, strict=True):
             rows = part.closed_form.points(own, shape)
             if rows is None:
                 return None
-            found.append(rows.flatten(1))
-        whole = torch.cat(found, 1)
+            columns.append(rows.flatten(1))
+        whole = torch.cat(columns, 1)
         known[key] = (whole * self.metric.roots(whole)).contiguous()
         return known[key]
 
@@ -482,12 +485,12 @@ class ViewLearner(base.Learner):
     def _with(self, parts: Sequence[base.SemiMetric], space: Views, sample: ViewSample | None) -> Combined:
         """The metric with fitted parts; with units, and weights where these are open, from a sample."""
         metric, names = self.metric, list(self.metric.metrics)
-        found = replace(metric, metrics=dict(zip(names, parts, strict=True)), shapes=_shapes(space))
+        fitted = replace(metric, metrics=dict(zip(names, parts, strict=True)), shapes=_shapes(space))
         if sample is None:
-            return found
+            return fitted
         common, spreads = sample.common, sample.spreads
         if metric.shares:  # the same objects in another form, such as fewer steps: units of their own
-            return replace(found, spreads=tuple(spreads), bends=tuple(sample.bends))
+            return replace(fitted, spreads=tuple(spreads), bends=tuple(sample.bends))
         if metric.weights == weighted_parts.AGREEMENT:
             shares = weights_by(common).tolist()
             weighted_parts.say_unheard(names, shares, common)
@@ -495,8 +498,8 @@ class ViewLearner(base.Learner):
             shares = relative(metric.weights, names) if metric.rule is None else [1.0 / len(parts)] * len(parts)
         shares = without_constant(names, spreads, shares, say=metric.shown is None)
         most = tuple(common.max(1).tolist())
-        found = replace(found, spreads=tuple(spreads), bends=tuple(sample.bends), common=most)
-        return replace(found, shares=tuple(shares))
+        fitted = replace(fitted, spreads=tuple(spreads), bends=tuple(sample.bends), common=most)
+        return replace(fitted, shares=tuple(shares))
 
     def _part(self, j: int, x: EncodedViews, weights: Tensor | None) -> base.SemiMetric:
         part, own, rows = self.metric.parts[j], x.parts[j], x.having(j)

@@ -110,11 +110,11 @@ class Held:
         left = [i for i, home in enumerate(self.homes) if home not in there]
         counts = shares(len(left), [int(worker["nthreads"]) for worker in there.values()])
         for address, count in zip(there, counts, strict=True):
-            given, left = left[:count], left[count:]
+            numbers, left = left[:count], left[count:]
             with annotate(workers=[address], allow_other_workers=True):
-                tasks = [self.task(i) for i in given]
+                tasks = [self.task(i) for i in numbers]
             futures = started(self.client, tasks)
-            for i, future in zip(given, futures, strict=True):
+            for i, future in zip(numbers, futures, strict=True):
                 self.futures[i], self.homes[i] = future, address
 
 

@@ -219,13 +219,13 @@ def choose_for_blocks(metric: object, source: Source, n_clusters: int | None) ->
     are taken as they are: that one is an id shows only when all rows are together. How the views of series count is judged
     by the first block.
     """
-    asked = auto_of(metric)
-    if not asked:
+    auto = auto_of(metric)
+    if not auto:
         return MetricChoice(metric, ASKED)
     kind = kind_of(source.look)
-    if (kind == "series" or asked == SERIES_AUTO) and len(source):
-        found = choose_series(next(source.read()), n_clusters, " of the first block")
-        return MetricChoice(found.metric, found.reason, asked=asked, tried=found.tried).tell()
+    if (kind == "series" or auto == SERIES_AUTO) and len(source):
+        best = choose_series(next(source.read()), n_clusters, " of the first block")
+        return MetricChoice(best.metric, best.reason, asked=auto, tried=best.tried).tell()
     if kind != "numbers" or not len(source):
         return Look(kind).choice().tell()
     engine = engine_for(source)

@@ -213,10 +213,10 @@ def part_table(part: CredalPartition, dtype: str = "float64", clear: float = CLE
     """Labels, what is said of each object, and masses as a pyarrow table."""
     import pyarrow as pa
 
-    said = part.decisions(clear)
-    words = pa.DictionaryArray.from_arrays(pa.array(said.codes), pa.array(WORDS))
+    decisions = part.decisions(clear)
+    words = pa.DictionaryArray.from_arrays(pa.array(decisions.codes), pa.array(WORDS))
     names, clusters = [f"m({label})" for label in part.focal_sets.labels()], part.focal_sets.cluster_names
-    numbers = [said.confidence, part.doubt(), *part.masses.T]
+    numbers = [decisions.confidence, part.doubt(), *part.masses.T]
     columns = [pa.array(np.ascontiguousarray(column, dtype=dtype)) for column in numbers]
     return pa.table(
         [pa.DictionaryArray.from_arrays(pa.array(part.labels().astype(np.int32)), pa.array(clusters)), words, *columns],

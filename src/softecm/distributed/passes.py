@@ -88,10 +88,10 @@ def quantile(x: Scattered, values: Values, q: float) -> float:
         prefix, known = (prefix << BITS) | place, known + BITS
         if counts[place] <= FEW:
             break
-    found, weights = x.total(partial(_candidates, values=values, prefix=prefix, known=known), _join_each)
-    order = np.argsort(found, kind="stable")
+    candidates, weights = x.total(partial(_candidates, values=values, prefix=prefix, known=known), _join_each)
+    order = np.argsort(candidates, kind="stable")
     steps = below + np.cumsum(weights[order])
-    return float(found[order[min(int(np.searchsorted(steps, goal)), len(order) - 1)]])
+    return float(candidates[order[min(int(np.searchsorted(steps, goal)), len(order) - 1)]])
 
 
 def _with_prefix(d: NDArray[np.float64], prefix: int, known: int) -> NDArray[np.bool_]:

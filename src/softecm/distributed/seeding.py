@@ -158,9 +158,9 @@ def _once(
     early = rows[np.argpartition(times[rows], few)[:few]] if len(rows) > few else rows
     order = early[np.lexsort((keys[early], times[early]))]
     _, first = np.unique(keys[order], return_index=True)
-    found: NDArray[np.int64] = order[np.sort(first)][:count]
-    if len(found) == count or len(early) == len(rows):
-        return found
+    earliest: NDArray[np.int64] = order[np.sort(first)][:count]
+    if len(earliest) == count or len(early) == len(rows):
+        return earliest
     return _once(keys, times, rows[np.unique(keys[rows], return_index=True)[1]], count)  # many rows are equal
 
 
@@ -169,5 +169,5 @@ def _earliest(a: Arrivals, b: Arrivals, *, count: int) -> Arrivals:
     times = dict(zip(b.candidates.keys.tolist(), b.times.tolist(), strict=True))
     times |= dict(zip(a.candidates.keys.tolist(), a.times.tolist(), strict=True))
     at = np.array([times[key] for key in both.keys.tolist()])
-    kept = np.sort(np.argsort(at, kind="stable")[:count])
-    return Arrivals(at[kept], Candidates(both.keys[kept], both.places[torch.from_numpy(kept)]))
+    first = np.sort(np.argsort(at, kind="stable")[:count])
+    return Arrivals(at[first], Candidates(both.keys[first], both.places[torch.from_numpy(first)]))

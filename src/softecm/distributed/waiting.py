@@ -91,8 +91,8 @@ def workers(client: Client) -> Mapping[str, Mapping[str, Any]]:
     """The workers by address, as the scheduler knows them now."""
     try:
         if client.status == "running":
-            found: Mapping[str, Any] = client.sync(client.scheduler.identity, callback_timeout=LOST)
-            return cast("Mapping[str, Mapping[str, Any]]", found["workers"])
+            identity: Mapping[str, Any] = client.sync(client.scheduler.identity, callback_timeout=LOST)
+            return cast("Mapping[str, Mapping[str, Any]]", identity["workers"])
     except (OSError, RuntimeError, AttributeError) as error:  # a timeout is an OSError
         raise ClusterLost(f"the Dask scheduler does not answer ({type(error).__name__}).") from error
     raise ClusterLost(f"the Dask client has no scheduler, it is {client.status}.")

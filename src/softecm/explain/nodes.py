@@ -123,8 +123,10 @@ def leaf_numbers(tree: Node, columns: Sequence[Column]) -> IntArray:
 
 def said_of(tree: Node, columns: Sequence[Column]) -> IntArray:
     """The column of the mass matrix that is said of each object."""
-    said: IntArray = np.array([leaf.said for leaf in tree.leaves()], dtype=np.intp)[leaf_numbers(tree, columns)]
-    return said
+    columns_of_masses: IntArray = np.array([leaf.said for leaf in tree.leaves()], dtype=np.intp)[
+        leaf_numbers(tree, columns)
+    ]
+    return columns_of_masses
 
 
 def draw(tree: Node, columns: Sequence[Column], focal: FocalSets, ax: Axes | None) -> Axes:

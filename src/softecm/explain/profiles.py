@@ -187,10 +187,10 @@ def renamed(sentence: str, names: Mapping[str, str]) -> str:
     own = max((name for name in names if sentence.startswith(name + HAS)), key=len, default="")
     if not own:
         return sentence
-    said, like, nearest = sentence[len(own) :].rpartition(LIKE)
+    text, like, nearest = sentence[len(own) :].rpartition(LIKE)
     others = (name for name in names if like and nearest.startswith((f"{name}, but ", f"{name}.")))
     other = max(others, key=len, default="")
-    return names[own] + said + like + names.get(other, "") + nearest[len(other) :]
+    return names[own] + text + like + names.get(other, "") + nearest[len(other) :]
 
 
 def _typical(trait: Trait) -> str:

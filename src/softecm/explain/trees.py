@@ -134,13 +134,13 @@ class ExplanationTree(BaseEstimator):
         self.feature_names_in_ = np.array([column.name for column in cells], dtype=object)
         grower = _Grower(cells, partition, weights, lam, best, float(self.min_gain))
         self.tree_ = grower.tree(np.flatnonzero(weights > 0))
-        said = said_of(self.tree_, cells)
+        sets = said_of(self.tree_, cells)
         own = grower.masses[:, 1:]
         judged = sorted({*LAMBDAS, lam})
-        self.representativeness_ = {at: _score(own, partition.focal_sets, said, at) for at in judged}
+        self.representativeness_ = {at: _score(own, partition.focal_sets, sets, at) for at in judged}
         self.ceiling_ = {at: _score(own, partition.focal_sets, None, at) for at in judged}
         self.honest_ = self._honest(grower, cells, own) if self.cv else {}
-        right = utilities(partition.focal_sets, lam)[said - 1, partition.masses[:, 1:].argmax(1)]
+        right = utilities(partition.focal_sets, lam)[sets - 1, partition.masses[:, 1:].argmax(1)]
         self.mistakes_ = np.flatnonzero((right == 0) & (partition.masses.argmax(1) > 0))
         self.nowhere_ = int((partition.masses.argmax(1) == 0).sum())
         return self
@@ -152,11 +152,11 @@ class ExplanationTree(BaseEstimator):
         if parts < 2:
             return {}
         fold = np.random.default_rng(0).permutation(len(rows)) % parts
-        said = np.ones(len(own), dtype=np.intp)
+        sets = np.ones(len(own), dtype=np.intp)
         for part in range(parts):
             tree = grower.tree(rows[fold != part])
-            said[rows[fold == part]] = said_of(tree, [column.of_rows(rows[fold == part]) for column in columns])
-        return {at: _score(own, self.focal_sets_, said, at) for at in self.representativeness_}
+            sets[rows[fold == part]] = said_of(tree, [column.of_rows(rows[fold == part]) for column in columns])
+        return {at: _score(own, self.focal_sets_, sets, at) for at in self.representativeness_}
 
     def _checked(self) -> tuple[float, bool]:
         if not is_number(self.lam) or math.isnan(self.lam):
@@ -174,10 +174,10 @@ class ExplanationTree(BaseEstimator):
 
     def predict(self, table: object) -> NDArray[np.object_]:
         """The set of clusters that the rules say of each object, as tuples, (n,)."""
-        said = self._leaves_of(table)[0]
+        chosen_sets = self._leaves_of(table)[0]
         sets = np.empty(len(self.focal_sets_) + 1, dtype=object)
         sets[:] = [(), *self.focal_sets_.sets]
-        chosen: NDArray[np.object_] = sets[said]
+        chosen: NDArray[np.object_] = sets[chosen_sets]
         return chosen
 
     def predict_partition(self, table: Any) -> CredalPartition:
@@ -330,11 +330,11 @@ class _Growing:
         gains = self.material.gains[rows].sum(0)
         among = np.flatnonzero(self.material.masses.sum(0) > 0) if self.best else self._union(sets)
         among = among if len(among) else sets
-        said = int(among[np.argmax(gains[among])])
+        best_set = int(among[np.argmax(gains[among])])
         held, weight = self.masses[rows].sum(0), float(self.masses[rows].sum())
         inside = float(held[1:].sum())
-        utility = float(gains[said]) / inside if inside > 0 else 0.0
-        return Leaf(said + 1, len(rows), held / weight if weight > 0 else held + 1 / len(held), utility, path)
+        utility = float(gains[best_set]) / inside if inside > 0 else 0.0
+        return Leaf(best_set + 1, len(rows), held / weight if weight > 0 else held + 1 / len(held), utility, path)
 
 
 # ---------------------------------------------------------------------------------------------------- reading
@@ -386,9 +386,9 @@ def _alike(columns: Sequence[Column], fitted: Sequence[Column]) -> list[Column]:
 # ---------------------------------------------------------------------------------------------------- answering
 
 
-def _score(masses: FloatArray, focal: FocalSets, said: IntArray | None, lam: float) -> float:
+def _score(masses: FloatArray, focal: FocalSets, sets: IntArray | None, lam: float) -> float:
     """Representativeness of sets said of objects with weighted masses (n, f); of the best possible where none are given."""
     gains = masses @ utilities(focal, lam).T
-    total = gains.max(1).sum() if said is None else gains[np.arange(len(gains)), said - 1].sum()
+    total = gains.max(1).sum() if sets is None else gains[np.arange(len(gains)), sets - 1].sum()
     weight = masses.sum()
     return float(total / weight) if weight > 0 else 0.0

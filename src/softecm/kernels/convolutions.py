@@ -92,7 +92,7 @@ def thresholds_of(values: Tensor, lengths: Tensor, dilations: Sequence[int]) -> 
     kernels, last = n_kernels(d, len(dilations)), lengths[:, None, None] - 1
     share = torch.linspace(0.0, 1.0, max(2, STEPS // n), dtype=torch.float64)
     at = (share * (lengths[:, None] - 1)).round().long()[..., None]  # (n, P, 1)
-    found = values.new_empty(len(dilations), d, kernels, THRESHOLDS)
+    thresholds = values.new_empty(len(dilations), d, kernels, THRESHOLDS)
     centered = values - values[:, :1]
     for i, dilation in enumerate(dilations):
         steps = (at + dilation * (torch.arange(TAPS) - TAPS // 2)).clamp_min(0).minimum(last)  # (n, P, 9)
@@ -100,9 +100,9 @@ def thresholds_of(values: Tensor, lengths: Tensor, dilations: Sequence[int]) -> 
             taps = centered[..., channel].gather(1, steps.flatten(1)).reshape(-1, TAPS)
             seen = torch.from_numpy(np.sort(convolutions(taps, kernels).numpy(), axis=1))  # (kernels, n P)
             rank = _ranks(i, kernels, seen.shape[1])
-            found[i, channel] = (seen.gather(1, rank) + seen.gather(1, rank + 1)) / 2.0
-            found[i, channel] += TIE * (seen[:, -1:] - seen[:, :1])
-    return found
+            thresholds[i, channel] = (seen.gather(1, rank) + seen.gather(1, rank + 1)) / 2.0
+            thresholds[i, channel] += TIE * (seen[:, -1:] - seen[:, :1])
+    return thresholds
 
 
 def _ranks(dilation: int, kernels: int, count: int) -> Tensor:

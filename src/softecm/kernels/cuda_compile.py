@@ -72,9 +72,9 @@ class Card:
 @lru_cache(maxsize=64)
 def card(device: int) -> Card:
     """The card behind a device number."""
-    found = torch.cuda.get_device_properties(device)
-    shared = getattr(found, "shared_memory_per_block_optin", 48 * 1024)
-    return Card(found.multi_processor_count, min(shared, 100 * 1024), f"sm_{found.major}{found.minor}")
+    properties = torch.cuda.get_device_properties(device)
+    shared = getattr(properties, "shared_memory_per_block_optin", 48 * 1024)
+    return Card(properties.multi_processor_count, min(shared, 100 * 1024), f"sm_{properties.major}{properties.minor}")
 
 
 class Kernel:

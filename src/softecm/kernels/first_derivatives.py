@@ -22,10 +22,10 @@ def first_only(backward: Callable[[Any, Tensor], Gradients]) -> Callable[[Any, T
     @wraps(backward)
     def wrapped(ctx: Any, weights: Tensor) -> Gradients:
         with torch.no_grad():
-            found = backward(ctx, weights)
+            gradients = backward(ctx, weights)
         if not torch.is_grad_enabled():  # nobody asked for create_graph
-            return found
-        return tuple(None if g is None else _First.apply(g, weights, *ctx.saved_tensors) for g in found)
+            return gradients
+        return tuple(None if g is None else _First.apply(g, weights, *ctx.saved_tensors) for g in gradients)
 
     return wrapped
 

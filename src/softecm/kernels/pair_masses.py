@@ -28,7 +28,7 @@ _sweep = function("pair_sweep", *[Array] * 7, Int, Int, Array, Array, Float, Arr
 
 
 def sweep_pairs(
-    low: Floats, high: Floats, others: Ints, starts: Ints, same: Floats, apart: Floats, masses: Floats, stop: Bools
+    low: Floats, high: Floats, others: Ints, starts: Ints, same: Floats, disjoint: Floats, masses: Floats, stop: Bools
 ) -> float:
     """Fit every object's masses in turn, in place; returns by how much a mass moved at most.
 
@@ -40,8 +40,8 @@ def sweep_pairs(
     starts = expect_rows("starts", starts, n, len(others))
     expect_within("others", others, n)
     low, high = expect("low", low, FLOAT64, others.shape), expect("high", high, FLOAT64, others.shape)
-    same, apart = expect("same", same, FLOAT64, (f, f)), expect("apart", apart, FLOAT64, (f, f))
+    same, disjoint = expect("same", same, FLOAT64, (f, f)), expect("apart", disjoint, FLOAT64, (f, f))
     expect_writable("stop", stop, FLAG, (1,))
-    rows, moved = (masses @ same, masses @ apart), np.zeros(1)
-    _sweep(low, high, others, starts, same, apart, masses, n, f, *rows, RIDGE, stop, moved)
+    rows, moved = (masses @ same, masses @ disjoint), np.zeros(1)
+    _sweep(low, high, others, starts, same, disjoint, masses, n, f, *rows, RIDGE, stop, moved)
     return float(moved[0])

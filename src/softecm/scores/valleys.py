@@ -89,8 +89,8 @@ def valleys(labels: NDArray[np.intp], geometry: Geometry, inside: Floats, counts
     weights = inside if counts is None else inside * counts
     geometry = geometry.without_itself(labels, weights)
     root = Geometry(np.sqrt(np.maximum(geometry.to_clusters, 0.0)), geometry.between)
-    apart = groups_apart(labels, geometry, weights)
-    return float(silhouette(labels, root, counts) + A_GROUP * (2 * apart - c))
+    groups = groups_apart(labels, geometry, weights)
+    return float(silhouette(labels, root, counts) + A_GROUP * (2 * groups - c))
 
 
 def standing_apart(labels: NDArray[np.intp], geometry: Geometry, inside: Floats, counts: Floats | None = None) -> int:

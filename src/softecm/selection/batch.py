@@ -70,9 +70,9 @@ def prepared(cell: Cell, data: Data) -> PreparedRuns:
         while len(_prepared) >= KEPT:
             del _prepared[next(iter(_prepared))]
         chosen = model._settings()
-        given = raw_data(data.X)
-        choice = choose_for(chosen.metric, given, chosen.n_clusters)
-        metric, raw = resolve_metric(choice.metric, None), given.without(choice.left_out)
+        data_raw = raw_data(data.X)
+        choice = choose_for(chosen.metric, data_raw, chosen.n_clusters)
+        metric, raw = resolve_metric(choice.metric, None), data_raw.without(choice.left_out)
         algorithm = model._algorithm(metric)
         objects = in_memory(algorithm, chosen, metric, model, raw, data.sample_weight, runs=100 * chosen.n_init)
         _prepared[key] = PreparedRuns(choice, algorithm, objects)
@@ -91,7 +91,7 @@ def batch_size(cell: Cell, data: Data) -> int:
 
 def partitions(ready: PreparedRuns, outcomes: Sequence[Outcome], x: object) -> list[tuple[CredalPartition, Geometry]]:
     """The credal partition of the objects ``x`` for each cell's best run, with the distances behind it."""
-    found: list[tuple[CredalPartition, Geometry]] = []
+    results: list[tuple[CredalPartition, Geometry]] = []
     for outcome in outcomes:
         c, best = outcome.chosen.n_clusters, outcome.solution.part(slice(outcome.best, outcome.best + 1))
         model = Fit(ready.algorithm, ready.objects, outcome.chosen).model_of(outcome)
@@ -99,8 +99,8 @@ def partitions(ready: PreparedRuns, outcomes: Sequence[Outcome], x: object) -> l
         between = ready.algorithm.between(ready.objects, best, c)[0]
         metric = model.metric
         means = metric.closed_form.quadratic
-        found.append((partition, Geometry.of_prototypes(far[:, :c], between, metric.degree, are_means=means)))
-    return found
+        results.append((partition, Geometry.of_prototypes(far[:, :c], between, metric.degree, are_means=means)))
+    return results
 
 
 def run_cells(cells: Sequence[Cell], data: Data, report: Callback | None = None) -> list[dict[str, Value]]:
@@ -113,8 +113,8 @@ def run_cells(cells: Sequence[Cell], data: Data, report: Callback | None = None)
         warnings.simplefilter("ignore")  # merged and unfinished runs are columns here
         ready = prepared(cells[0], data)
         outcomes = fit_cells(ready.algorithm, ready.objects, settings, callback=report)
-        found = partitions(ready, outcomes, ready.objects.x)
-        measured = [_measured(ready, data, *cell) for cell in zip(cells, settings, outcomes, found, strict=True)]
+        results = partitions(ready, outcomes, ready.objects.x)
+        measured = [_measured(ready, data, *cell) for cell in zip(cells, settings, outcomes, results, strict=True)]
     seconds = (time.perf_counter() - began) / len(cells)
     return [{**row, "seconds": seconds} for row in measured]
 
@@ -125,10 +125,10 @@ def _measured(
     cell: Cell,
     chosen: Settings,
     outcome: Outcome,
-    found: tuple[CredalPartition, Geometry],
+    result: tuple[CredalPartition, Geometry],
 ) -> dict[str, Value]:
     """Where a cell ended, in units of its groups if it is to be measured so, and how good its partition is."""
-    partition, geometry = found
+    partition, geometry = result
     model = Fit(ready.algorithm, ready.objects, outcome.chosen).model_of(outcome)
     spheres = Fitted(ready.choice, ready.objects, outcome, model, partition)
     fitted = cell.model.in_shape(spheres, chosen, raw_data(data.X), data.sample_weight)

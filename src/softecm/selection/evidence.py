@@ -92,7 +92,7 @@ def mixture_column(fits: Sequence[tuple[object, EvidentialClusterer]]) -> Floats
 
     Where no groups stand apart, less that of the best mixture, so that none is below 0.
     """
-    found = np.full(len(fits), np.nan)
+    column = np.full(len(fits), np.nan)
     seen: dict[tuple[int, str], MixtureEvidence | None] = {}
     for i, (X, model) in enumerate(fits):
         key = id(X), repr(model.get_params(deep=False).get("metric"))
@@ -103,5 +103,5 @@ def mixture_column(fits: Sequence[tuple[object, EvidentialClusterer]]) -> Floats
         if evidence is None or model.n_clusters not in evidence.values:
             return None
         best = min(evidence.values.values())
-        found[i] = evidence.values[model.n_clusters] - (best if evidence.no_groups else evidence.values[1])
-    return found
+        column[i] = evidence.values[model.n_clusters] - (best if evidence.no_groups else evidence.values[1])
+    return column

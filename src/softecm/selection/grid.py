@@ -58,19 +58,23 @@ class Task:
 
 def combinations(grid: Grid) -> list[dict[str, object]]:
     """Every combination of the grid's values, the last name changing fastest; a list of grids is their union."""
-    found: list[dict[str, object]] = []
+    every: list[dict[str, object]] = []
     for part in [grid] if isinstance(grid, Mapping) else list(grid):
         if not isinstance(part, Mapping):
             raise ValueError(f"grid must map names of parameters to values, or be a list of such; got {part!r}.")
-        values = [_values(name, given) for name, given in part.items()]
-        found += [dict(zip(part, chosen, strict=True)) for chosen in product(*values)]
-    if not found:
+        values = [_values(name, several) for name, several in part.items()]
+        every += [dict(zip(part, chosen, strict=True)) for chosen in product(*values)]
+    if not every:
         raise ValueError("grid must hold at least one combination of values; got none. {'beta': [1.1, 1.2]} is one.")
-    return found
+    return every
 
 
-def _values(name: str, given: object) -> list[object]:
-    values = [given] if isinstance(given, str | bytes | Mapping) or not isinstance(given, Iterable) else list(given)
+def _values(name: str, value_or_values: object) -> list[object]:
+    values = (
+        [value_or_values]
+        if isinstance(value_or_values, str | bytes | Mapping) or not isinstance(value_or_values, Iterable)
+        else list(value_or_values)
+    )
     if not values:
         raise ValueError(f"grid must give every parameter at least one value; got none for {name!r}.")
     return [plain_value(value) for value in values]

@@ -219,10 +219,10 @@ def choose_n_clusters(
             "50 rows of numbers under metric='auto'; got other objects. Use rule='valleys'."
         )
     if evidence is None:
-        choice, said = _by_fits(task, None if rule == "auto" else rule, 0 if random_state is None else random_state)
+        choice, warned = _by_fits(task, None if rule == "auto" else rule, 0 if random_state is None else random_state)
     else:
-        choice, said = _by_mixture(task, evidence)
-    for warning in said:
+        choice, warned = _by_mixture(task, evidence)
+    for warning in warned:
         warn(warning.message)
     if why is not None:
         choice.model.metric_reason_ = why
@@ -280,17 +280,17 @@ class _Task(Generic[Model]):
     def fitted(self, c: int, X: object) -> tuple[Model | None, Warned]:
         """The model with so many clusters, None for one that was cut short, and what its fit warned of."""
         model = clone(self.base).set_params(n_clusters=c)
-        with warnings.catch_warnings(record=True) as said:
+        with warnings.catch_warnings(record=True) as warned:
             warnings.simplefilter("always")
-            found = model.fit(X) if self.fit is None else self.fit(model, X)
-        return found, [one for one in said if not issubclass(one.category, NumberOfGroupsWarning)]
+            result = model.fit(X) if self.fit is None else self.fit(model, X)
+        return result, [one for one in warned if not issubclass(one.category, NumberOfGroupsWarning)]
 
     def final(self, c: int) -> tuple[Model, Warned]:
         """The model of all objects with the number that was chosen."""
-        model, said = self.fitted(c, self.X)
+        model, warned = self.fitted(c, self.X)
         if model is None:
             raise ValueError("no number of clusters was tried to the end: the fit was interrupted.")
-        return model, said
+        return model, warned
 
 
 def _by_mixture(task: _Task[Model], evidence: MixtureEvidence) -> tuple[Choice[Model], Warned]:
@@ -299,7 +299,7 @@ def _by_mixture(task: _Task[Model], evidence: MixtureEvidence) -> tuple[Choice[M
     number = 1 if evidence.no_groups and task.may_be_one else min(values, key=lambda c: values[c])
     close = [c for c in sorted(values, key=lambda c: values[c]) if c not in (1, number)]
     near = {"a mixture nearly as good": close[0]} if close and values[close[0]] - values[number] < NEAR else {}
-    model, said = task.final(number)
+    model, warned = task.final(number)
     if task.callback is not None:
         task.callback(number, model, values[number])
     over = evidence.values[1] - evidence.values[number]
@@ -310,7 +310,7 @@ def _by_mixture(task: _Task[Model], evidence: MixtureEvidence) -> tuple[Choice[M
         text = "there is no valley between the parts" if several else "one group is best"
         text = f"of mixtures over {columns}, {text}"
     choice = Choice(number, model, values, "mixture", evidence.no_groups, text, {} if number == 1 else near)
-    return choice, said
+    return choice, warned
 
 
 def _by_fits(task: _Task[Model], rule: str | None, seed: int) -> tuple[Choice[Model], Warned]:
@@ -321,19 +321,19 @@ def _by_fits(task: _Task[Model], rule: str | None, seed: int) -> tuple[Choice[Mo
         searched = replace(task, base=clone(task.base).set_params(n_init=min(task.base.n_init, RESTARTS)))
     search = _Search[Model](X, rule)
     for c in _numbers(task.numbers, n, search):
-        model, said = searched.fitted(c, X)
+        model, warned = searched.fitted(c, X)
         if model is None:
             break
-        value = search.add(c, model, said)
+        value = search.add(c, model, warned)
         if task.callback is not None and task.callback(c, model, value):
             break
     if task.may_be_one and (search.best == 0 or search.no_groups):
-        model, said = task.final(1)
-        return search.choice(1, model), said
-    model, said = search.best_model(), search.said
+        model, warned = task.final(1)
+        return search.choice(1, model), warned
+    model, warned = search.best_model(), search.said
     if X is not task.X:
-        model, said = task.final(search.best)
-    return search.choice(search.best, model), said
+        model, warned = task.final(search.best)
+    return search.choice(search.best, model), warned
 
 
 def _with_metric(estimator: Model, X: object) -> tuple[Model, str | None]:
@@ -366,7 +366,7 @@ class _Search(Generic[Model]):
         self.apart: int | None = None  # groups of the best that stand apart
         self.said: Warned = []
 
-    def add(self, c: int, model: Model, said: Warned) -> float:
+    def add(self, c: int, model: Model, warned: Warned) -> float:
         """Note a candidate's value; the first one settles what "auto" means."""
         geometry = geometry_of(model, self.X)
         if self.rule is None:
@@ -377,7 +377,7 @@ class _Search(Generic[Model]):
             self.silhouettes[c] = measured.silhouette
         smaller = RULES[self.rule].smaller
         if self.model is None or (value < self.values[self.best] if smaller else value > self.values[self.best]):
-            self.best, self.model, self.said, self.apart = c, model, said, measured.apart
+            self.best, self.model, self.said, self.apart = c, model, warned, measured.apart
         return value
 
     @property

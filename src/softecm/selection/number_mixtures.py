@@ -132,8 +132,8 @@ def _have_valley(sample: NumberSample, groups: ShapeMixture, a: int, b: int) -> 
     first, held = labels[rows] == a, groups.shares[rows].sum(1)
     if not first.any() or first.all():
         return False
-    apart, own = groups.centers[a] - groups.centers[b], groups.covariances[pair]
-    axis = apart / own.mean(0) if own.ndim == 2 else np.linalg.solve(own.mean(0), apart)
+    difference, own = groups.centers[a] - groups.centers[b], groups.covariances[pair]
+    axis = difference / own.mean(0) if own.ndim == 2 else np.linalg.solve(own.mean(0), difference)
     at_a, at_b = groups.centers[pair] @ axis
     wide_a, wide_b = np.sqrt(own @ axis**2 if own.ndim == 2 else (own @ axis) @ axis)
     cut = (at_a * wide_b + at_b * wide_a) / (wide_a + wide_b)
@@ -164,5 +164,5 @@ def _large_branches(tree: Floats, c: int) -> NDArray[np.int64]:
             break
     number = np.full(branches, -1)
     number[np.argsort(-held, kind="stable")[:c]] = np.arange(c)
-    found: NDArray[np.int64] = number[labels]
-    return found
+    labels_of_objects: NDArray[np.int64] = number[labels]
+    return labels_of_objects

@@ -91,7 +91,7 @@ class Sweep:
             self._check_column(name)
             keep &= np.array([entry == value for entry in self.columns[name]], dtype=bool)
         columns = {name: column[keep] for name, column in self.columns.items()}
-        models = tuple(m for m, kept in zip(self._models, keep, strict=True) if kept)
+        models = tuple(m for m, is_kept in zip(self._models, keep, strict=True) if is_kept)
         return Sweep(columns, self.parameters, models, self._combination[keep])
 
     def best(self, rule: str = "auto") -> Best:

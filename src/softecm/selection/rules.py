@@ -49,8 +49,8 @@ RULES: dict[str, SelectionRule] = {
 def is_sound(columns: Columns) -> NDArray[np.bool_]:
     """Runs that may win: clusters apart, all of them with objects, masses standing still."""
     clusters = np.array([len(sizes) for sizes in columns["sizes"]])
-    apart = ~columns["collapsed"].astype(bool) & (columns["found"].astype(np.int64) == clusters)
-    return np.asarray(apart & columns["converged"].astype(bool))
+    distinct = ~columns["collapsed"].astype(bool) & (columns["found"].astype(np.int64) == clusters)
+    return np.asarray(distinct & columns["converged"].astype(bool))
 
 
 def usual_rule(columns: Columns) -> str:

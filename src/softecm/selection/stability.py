@@ -63,10 +63,12 @@ def run_stability(cells: Sequence[Cell], data: Data, resamples: int, report: Cal
         for number in range(resamples):
             rows = np.sort(np.random.RandomState(number + 1).permutation(n)[: max(2, round(SHARE * n))])
             refit = _refit_together if _are_alike(cells[0], data) else _refit_alone
-            for kept, partition in zip(per_cell, refit(cells, data, rows, compared, number, report), strict=True):
-                kept.append(partition)
+            for partitions_of_cell, partition in zip(
+                per_cell, refit(cells, data, rows, compared, number, report), strict=True
+            ):
+                partitions_of_cell.append(partition)
     seconds = (time.perf_counter() - began) / len(cells)
-    return [Stability(ring(found), seconds) for found in per_cell]
+    return [Stability(ring(partitions_of_cell), seconds) for partitions_of_cell in per_cell]
 
 
 def _are_alike(cell: Cell, data: Data) -> bool:
@@ -76,9 +78,9 @@ def _are_alike(cell: Cell, data: Data) -> bool:
     return not may_be_shaped(cell.model._settings(), prepared(cell, data).choice)
 
 
-def ring(found: Sequence[CredalPartition | None]) -> float:
+def ring(partitions: Sequence[CredalPartition | None]) -> float:
     """Mean agreement of neighbours, the last with the first; None agrees with nothing."""
-    pairs = enumerate(zip(found, [*found[1:], *found[:1]], strict=True))
+    pairs = enumerate(zip(partitions, [*partitions[1:], *partitions[:1]], strict=True))
     values = [0.0 if p is None or q is None else agreement(p, q, np.random.RandomState(k)) for k, (p, q) in pairs]
     return float(np.mean(values))
 
@@ -103,9 +105,9 @@ def _refit_together(
         seeded = [replace(s, random_state=number) for s in scaled]
         outcomes = fit_cells(ready.algorithm, objects, seeded, callback=report)
         seen = ready.objects.x[torch.as_tensor(compared, device=ready.objects.device)]
-        found = partitions(replace(ready, objects=objects), outcomes, seen)
+        results = partitions(replace(ready, objects=objects), outcomes, seen)
     merged = [outcome.separation[outcome.best] < MERGED for outcome in outcomes]
-    return [None if alike else p for (p, _), alike in zip(found, merged, strict=True)]
+    return [None if alike else p for (p, _), alike in zip(results, merged, strict=True)]
 
 
 def _refit_alone(
@@ -116,7 +118,7 @@ def _refit_alone(
     number: int,
     report: Callback | None,
 ) -> list[CredalPartition | None]:
-    found: list[CredalPartition | None] = []
+    results: list[CredalPartition | None] = []
     for cell in cells:
         model = clone(cell.model)
         own = model.get_params(deep=False)
@@ -130,8 +132,8 @@ def _refit_alone(
         model.set_params(**changed).fit(part_of(data.X, rows, rows if relational else None), **weights)
         merged = getattr(model, "collapsed_", False)
         others = part_of(data.X, compared, rows if relational else None)
-        found.append(None if merged else model.predict_partition(others))
-    return found
+        results.append(None if merged else model.predict_partition(others))
+    return results
 
 
 def part_of(X: object, rows: NDArray[np.int64], columns: NDArray[np.int64] | None) -> object:

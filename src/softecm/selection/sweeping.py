@@ -115,8 +115,8 @@ def sweep(
     cells = make_cells(estimators, grid, numbers)
     for model in () if journal is None else (cell.model for cell in cells):
         warn_unseen(getattr(model, "metric", None), f"journal {journal}")
-    kept = nullcontext() if journal is None else Journal(journal, _work(cells, datasets, resamples), _is_row)
-    with kept as book:
+    opened = nullcontext() if journal is None else Journal(journal, _work(cells, datasets, resamples), _is_row)
+    with opened as book:
         return _judged(_solved(cells, datasets, resamples, book, _Options(progress, n_jobs, client)), cells, datasets)
 
 
@@ -147,20 +147,20 @@ def _solved(
                 finished += 1
                 counter.advance(len(task.cells))
         except KeyboardInterrupt as error:
-            kept = f"with journal {book.path} the same call resumes" if book is not None else "see .partial"
-            message = f"interrupted with {finished} of {len(tasks)} batches done; {kept}."
+            remedy = f"with journal {book.path} the same call resumes" if book is not None else "see .partial"
+            message = f"interrupted with {finished} of {len(tasks)} batches done; {remedy}."
             raise SweepInterrupted(message, _table(cells, done, partial=True)) from error
     result = _table(cells, done)
     assert result is not None
     return result
 
 
-def _judged(found: Sweep, cells: Sequence[Cell], datasets: Mapping[str, Data]) -> Sweep:
+def _judged(result: Sweep, cells: Sequence[Cell], datasets: Mapping[str, Data]) -> Sweep:
     """With the column "mixture" where the rows are about numbers of groups in tables."""
-    if "n_clusters" not in found.parameters:
-        return found
+    if "n_clusters" not in result.parameters:
+        return result
     values = mixture_column([(datasets[cell.data].X, cell.model) for cell in cells])
-    return found if values is None else replace(found, columns={**found.columns, "mixture": values})
+    return result if values is None else replace(result, columns={**result.columns, "mixture": values})
 
 
 def _item(kind: str, cell: Cell) -> str:
@@ -276,20 +276,20 @@ def _describe(counter: Counter, task: Task, progress: Progress) -> None:
 def _table(cells: Sequence[Cell], done: Mapping[str, Row], partial: bool = False) -> Sweep | None:
     rows = {cell.index: done[item] for cell in cells if (item := _item("cells", cell)) in done}
     stable = {c.combination: done[item]["stability"] for c in cells if (item := _item("stability", c)) in done}
-    kept = [cell for cell in cells if cell.index in rows]
-    if not kept:
+    finished = [cell for cell in cells if cell.index in rows]
+    if not finished:
         return None
     several = len({cell.data for cell in cells}) > 1 or cells[0].data != ""
     parameters = tuple(dict.fromkeys(name for cell in cells for name in cell.params))
-    columns: dict[str, list[Value]] = {"data": [cell.data for cell in kept]} if several else {}
+    columns: dict[str, list[Value]] = {"data": [cell.data for cell in finished]} if several else {}
     for name in parameters:
-        columns[name] = [_shown(cell.params.get(name)) for cell in kept]
-    for name in dict.fromkeys(name for cell in kept for name in rows[cell.index]):
-        columns[name] = [rows[cell.index].get(name) for cell in kept]
+        columns[name] = [_shown(cell.params.get(name)) for cell in finished]
+    for name in dict.fromkeys(name for cell in finished for name in rows[cell.index]):
+        columns[name] = [rows[cell.index].get(name) for cell in finished]
     if stable and not partial:
-        columns["stability"] = [stable[cell.combination] for cell in kept]
-    models = tuple(cell.model for cell in kept)
-    combination = np.array([cell.combination for cell in kept], dtype=np.int64)
+        columns["stability"] = [stable[cell.combination] for cell in finished]
+    models = tuple(cell.model for cell in finished)
+    combination = np.array([cell.combination for cell in finished], dtype=np.int64)
     named = ("data", *parameters) if several else parameters
     return Sweep({name: _column(values) for name, values in columns.items()}, named, models, combination)
 

@@ -49,18 +49,18 @@ def table_evidence(sample: TableSample, numbers: Iterable[int], most: int) -> Mi
     if len(columns) < 2 or sample.rows < 2 * ROWS_EACH * len(columns):
         return None
     numbers = list(numbers)
-    found = _search(TableMixture.of(sample, columns), numbers, most)
+    search = _search(TableMixture.of(sample, columns), numbers, most)
     for _ in range(LOOKS - 1):
-        paying = [columns[j] for j in np.flatnonzero(found.pays)]
-        if found.best == 1 or len(paying) in (0, len(columns)):
+        paying = [columns[j] for j in np.flatnonzero(search.pays)]
+        if search.best == 1 or len(paying) in (0, len(columns)):
             break
         columns = paying
-        found = _search(TableMixture.of(sample, columns), numbers, most)
-    if found.best == 1:
-        columns, found = _among_noise(sample, every, numbers, most) or (columns, found)
+        search = _search(TableMixture.of(sample, columns), numbers, most)
+    if search.best == 1:
+        columns, search = _among_noise(sample, every, numbers, most) or (columns, search)
     names = names_of(sample.layout)
     chosen = () if len(columns) == len(every) else tuple(names[j] for j in columns)
-    return MixtureEvidence(found.values, found.apart < 2, chosen)
+    return MixtureEvidence(search.values, search.apart < 2, chosen)
 
 
 def _among_noise(
@@ -71,9 +71,9 @@ def _among_noise(
     for c in FEW_GROUPS:
         paying = [columns[j] for j in np.flatnonzero(fitted(mixture, c).pays)]
         if 1 < len(paying) < len(columns):
-            found = _search(TableMixture.of(sample, paying), numbers, most)
-            if found.best > 1 and found.values[1] - found.values[found.best] > SURE:
-                return paying, found
+            search = _search(TableMixture.of(sample, paying), numbers, most)
+            if search.best > 1 and search.values[1] - search.values[search.best] > SURE:
+                return paying, search
     return None
 
 

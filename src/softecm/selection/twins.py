@@ -52,9 +52,9 @@ def twins(model: EvidentialClusterer, X: object) -> str | None:
         return None
     if terms.shape[2] != len(names):
         return None
-    found = {_alone(terms[labels[some] == k], k) for k in range(c)}
-    column = found.pop()
-    return None if found or column is None else names[column]
+    columns = {_alone(terms[labels[some] == k], k) for k in range(c)}
+    column = columns.pop()
+    return None if columns or column is None else names[column]
 
 
 def twins_remark(column: str) -> str:
@@ -70,9 +70,9 @@ def _alone(terms: NDArray[np.float64], own: int) -> int | None:
     """The column that makes up the difference between a cluster, by its objects' terms, and the one most like it."""
     if not len(terms):
         return None
-    apart = (terms - terms[:, own : own + 1]).mean(0)  # (c, columns)
-    total = apart.sum(1)
+    differences = (terms - terms[:, own : own + 1]).mean(0)  # (c, columns)
+    total = differences.sum(1)
     total[own] = np.inf
     twin = int(total.argmin())
-    column = int(apart[twin].argmax())
-    return column if apart[twin, column] >= ALONE * total[twin] > 0 else None
+    column = int(differences[twin].argmax())
+    return column if differences[twin, column] >= ALONE * total[twin] > 0 else None

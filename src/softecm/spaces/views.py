@@ -129,14 +129,14 @@ class Views(Space):
         """Every view by its own space's rules; an object must have at least one of them."""
         if self.shown is not None:
             return self._check_shared(estimator, X, reset=reset)
-        given = self.by_name(X)
-        marks = {name: part.present(name) for name, part in given.items()}
+        by_view = self.by_name(X)
+        marks = {name: part.present(name) for name, part in by_view.items()}
         refuse_unequal({name: len(mark) for name, mark in marks.items()})
-        refuse_other_order({name: part.value for name, part in given.items()})
+        refuse_other_order({name: part.value for name, part in by_view.items()})
         present = np.stack(list(marks.values()), 1)
         refuse_missing(present, self.views, fit=reset)
         parts, checked = [], []
-        for j, (name, part) in enumerate(given.items()):
+        for j, (name, part) in enumerate(by_view.items()):
             stub = view_class()() if reset else self._stub(j)
             there = present[:, j]
             known = reset or there.any()
@@ -302,8 +302,8 @@ class Views(Space):
     def encode_prototypes(self, prototypes: object) -> Tensor:
         """Prototypes given as a dict of views, or as objects of the view that is shown, which every view has."""
         if self.shown is not None:
-            given = [space.encode_prototypes(prototypes) for space in self.spaces]
-            own = zip(self.spaces, given, strict=True)
+            encoded = [space.encode_prototypes(prototypes) for space in self.spaces]
+            own = zip(self.spaces, encoded, strict=True)
             return joined([part if part.shape[1:] == space.shape else space.finer(part, space) for space, part in own])
         if not isinstance(prototypes, Mapping):
             raise ValueError(
@@ -353,12 +353,12 @@ class Views(Space):
         return list(zip(self.spaces, (x,) if self.alone is not None else self.viewed(x).parts, strict=True))
 
     def _each_as(
-        self, x: Any, found: Sequence[tuple[Space, Encoded] | None], *, least: int
+        self, x: Any, others: Sequence[tuple[Space, Encoded] | None], *, least: int
     ) -> tuple[Space, Encoded] | None:
         """The objects with some views encoded in another way, where at least so many are."""
-        if sum(one is not None for one in found) < least:
+        if sum(one is not None for one in others) < least:
             return None
-        pairs = [pair if one is None else one for pair, one in zip(self._pairs(x), found, strict=True)]
+        pairs = [pair if one is None else one for pair, one in zip(self._pairs(x), others, strict=True)]
         views = replace(self, spaces=tuple(space for space, _ in pairs))
         if self.alone is not None:
             return views, pairs[0][1]
@@ -438,10 +438,10 @@ def _selected(frame: Frame, names: Sequence[str]) -> RawData:
     return RawFrame(part.to_native(), part)
 
 
-def refuse_names(given: Mapping[Any, object], views: Sequence[str], what: str = "X") -> None:
+def refuse_names(parts: Mapping[Any, object], views: Sequence[str], what: str = "X") -> None:
     """Views that are not there, or not asked for."""
-    absent = [name for name in views if name not in given]
-    strange = [name for name in given if name not in views]
+    absent = [name for name in views if name not in parts]
+    strange = [name for name in parts if name not in views]
     if absent:
         raise ValueError(
             f"{what} must have every view of the metric, {', '.join(map(repr, views))}; {absent[0]!r} is missing. "
