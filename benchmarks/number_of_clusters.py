@@ -21,7 +21,7 @@ from typing import Any
 
 import planted
 
-RULES = ("valleys", "silhouette", "xie_beni", "nonspecificity")
+RULES = ("valleys", "silhouette", "nonspecificity")
 PAGE = Path(__file__).resolve().parent.parent / "docs" / "measured" / "number_of_clusters.md"
 PLAIN: dict[str, float] = {}
 EXTRAS = {"plain": PLAIN, "between, outliers": {"between": 0.05, "outliers": 0.03}, "unequal": {"unequal": 3.0}}

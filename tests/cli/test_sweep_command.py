@@ -37,7 +37,7 @@ def test_sweep_writes_every_run_and_says_what_each_rule_chooses(run: Run, blobs:
     beta = str(best["best"]["params"]["beta"])
     chosen = [float(r["valleys"]) for r in rows if r["n_clusters"] == "3" and r["beta"] == beta]
     assert best["best"]["value"] == pytest.approx(sum(chosen) / len(chosen))
-    for rule in ("nonspecificity", "paper", "xie_beni", "silhouette", "valleys"):
+    for rule in ("nonspecificity", "paper", "silhouette", "valleys"):
         assert rule in out
 
 

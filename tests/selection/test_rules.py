@@ -10,7 +10,6 @@ from softecm.datasets import make_blobs
 from softecm.distances import SoftDTW, SquaredEuclidean
 from softecm.scores.valleys import Geometry, groups_apart, silhouette, valleys
 from softecm.selection import RULES, sweep
-from softecm.selection.measures import xie_beni
 from softecm.selection.stability import agreement
 
 BLOBS = make_blobs(90, n_clusters=3, distance=8, random_state=0)
@@ -50,9 +49,7 @@ def test_the_choice_is_fitted_again_to_the_same_objective(found):
 def test_the_number_of_clusters_is_found_by_the_geometric_rules_and_stability():
     grid = {"n_clusters": [2, 3, 4, 5]}
     swept = sweep(BLOBS.data, grid, estimator=ECM(n_init=5, beta=1.5), seeds=1, resamples=5)
-    assert [swept.best(rule).params["n_clusters"] for rule in ("xie_beni", "silhouette", "stability", "valleys")] == [
-        3
-    ] * 4
+    assert [swept.best(rule).params["n_clusters"] for rule in ("silhouette", "stability", "valleys")] == [3] * 3
 
 
 def test_runs_that_have_not_converged_never_win():
@@ -73,19 +70,10 @@ def test_stability_needs_resamples_and_rules_have_names(found):
     plain = sweep(BLOBS.data, {"beta": [1.2]}, estimator=SoftECM(3, n_init=1))
     with pytest.raises(ValueError, match="resamples=10"):
         plain.best("stability")
-    with pytest.raises(ValueError, match="'xie_beni'"):
+    with pytest.raises(ValueError, match="'silhouette'"):
         plain.best("beauty")
     with pytest.raises(ValueError, match="at least one row"):
         found.where(beta=7.0).best()
-
-
-def test_xie_beni_of_hard_clusters_is_inertia_over_least_distance():
-    geometry = Geometry(np.array([[1.0, 9.0], [9.0, 2.0], [0.0, 9.0]]), np.array([[0.0, 4.0], [4.0, 0.0]]))
-    hard = np.array([[1.0, 0.0], [0.0, 1.0], [1.0, 0.0]])
-    assert xie_beni(hard, geometry) == pytest.approx((1.0 + 2.0 + 0.0) / 3 / 4.0)
-    assert xie_beni(hard, geometry, np.array([2.0, 1.0, 1.0])) == pytest.approx((2.0 + 2.0) / 4 / 4.0)
-    doubtful = np.full((3, 2), 0.5)
-    assert xie_beni(doubtful, geometry) > xie_beni(hard, geometry)
 
 
 def test_silhouette_compares_own_and_next_prototype():
@@ -185,8 +173,8 @@ def test_the_table_is_a_frame_of_any_library(found, backend):
 
 def test_a_combination_half_of_whose_runs_are_merged_is_not_trusted():
     columns = {"found": np.full(4, 2), "converged": np.ones(4, dtype=bool)}
-    columns |= {"collapsed": np.array([True, False, True, False]), "xie_beni": np.arange(4.0)}
+    columns |= {"collapsed": np.array([True, False, True, False]), "guarded_nonspecificity": np.arange(4.0)}
     columns["sizes"] = np.fromiter(([3, 3] for _ in range(4)), dtype=object)
-    rule = RULES["xie_beni"]
+    rule = RULES["nonspecificity"]
     assert rule.value(columns, np.arange(4)) == np.inf
     assert rule.value(columns, np.arange(1, 4)) == 2.0

@@ -95,7 +95,7 @@ def test_weights_count_like_repeated_objects():
     one = sweep(BLOBS.data, GRID, estimator=SoftECM(3, n_init=1), sample_weight=weights)
     two = sweep(repeated, GRID, estimator=SoftECM(3, n_init=1))
     np.testing.assert_allclose(one["objective"], two["objective"], rtol=1e-9)
-    np.testing.assert_allclose(one["xie_beni"], two["xie_beni"], rtol=1e-6)
+    np.testing.assert_allclose(one["silhouette"], two["silhouette"], rtol=1e-6)
 
 
 def test_labels_only_add_columns():

@@ -16,8 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from softecm.belief import FocalSets
-from softecm.kernels.pair_masses import sweep_pairs
-from softecm.kernels.simplex_qp import RIDGE, fit_rows
+from softecm.kernels.simplex_qp import RIDGE, fit_rows, sweep_pairs
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]

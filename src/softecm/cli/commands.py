@@ -283,9 +283,7 @@ class SweepOptions:
     lam: Annotated[str, fitting("Values of lambda, or auto, comma-separated.")] = "auto"
     alpha: Annotated[str, fitting("Values of alpha, comma-separated.")] = "1"
     seeds: Annotated[int, fitting("Runs per combination.")] = 3
-    rule: Annotated[
-        str, fitting("auto, mixture, valleys, silhouette, xie_beni, nonspecificity, stability or paper.")
-    ] = "auto"
+    rule: Annotated[str, fitting("auto, mixture, valleys, silhouette, nonspecificity, stability or paper.")] = "auto"
     resamples: Annotated[int, fitting("Refits to parts of the objects, for the rule stability.")] = 0
     settings: SweepSettings
     label_column: LabelColumn = None

@@ -169,15 +169,15 @@ class CompiledPasses(ABC):  # noqa: B024 -- as above
 NO_COMPILED_PASSES = CompiledPasses()  # has none
 
 
-class Learner(ABC):
+class Learner:
     """How a metric fills in from the data what its user left open.
 
     ``describe`` and ``fitted_to`` do the same for data in blocks: a description of each, merged, then one metric.
     """
 
-    @abstractmethod
     def fitted(self, x: Any, weights: Tensor | None) -> SemiMetric:
         """The metric with everything it learns from the objects filled in."""
+        return self.fitted_to(self.describe(x, weights))
 
     def describe(self, x: Any, weights: Tensor | None) -> Described | None:
         """What ``fitted_to`` must know of some of the objects, in a form that merges; None: nothing."""

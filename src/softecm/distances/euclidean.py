@@ -70,7 +70,7 @@ class GeometricMedians(ClosedForm):
     def barycenters(self, x: Tensor, weights: Tensor) -> Tensor:
         """Geometric medians by reweighted means; of two points the midpoint."""
         u = weighted_means(x, weights)
-        if bool((weights > 0).sum(-1).le(2).all()) and bool((weights.amax(-1) == _least_positive(weights)).all()):
+        if are_even_pairs(weights):
             return u  # every point between two is a minimiser: the one of least squares
         for _ in range(STEPS):
             squares = (u[..., :, None, :] - x[..., None, :, :]).square().sum(-1)  # (..., k, n)
@@ -79,5 +79,8 @@ class GeometricMedians(ClosedForm):
         return u
 
 
-def _least_positive(weights: Tensor) -> Tensor:
-    return torch.where(weights > 0, weights, torch.inf).amin(-1)
+def are_even_pairs(weights: Tensor) -> bool:
+    """Whether each row weighs two points at most, and these alike."""
+    heavy = weights > 0
+    least = torch.where(heavy, weights, torch.inf).amin(-1)
+    return bool(heavy.sum(-1).le(2).all()) and bool((weights.amax(-1) == least).all())

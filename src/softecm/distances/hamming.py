@@ -175,10 +175,6 @@ class LevelsLearner(Learner):
 
     metric: Hamming
 
-    def fitted(self, x: EncodedTable | Tensor, weights: Tensor | None) -> Hamming:
-        """From any table."""
-        return self.fitted_to(self.describe(x, weights))
-
     def describe(self, x: EncodedTable | Tensor, weights: Tensor | None) -> ColumnLevels | None:
         """Every block says the same."""
         return ColumnLevels(x.layout.levels) if isinstance(x, EncodedTable) else None

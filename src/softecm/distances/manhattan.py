@@ -4,14 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-import torch
 from torch import Tensor
 
 from softecm.distances.base import ClosedForm, SemiMetric, Sums
+from softecm.distances.euclidean import STEPS, are_even_pairs
 from softecm.distances.squared_euclidean import weighted_means
 from softecm.files.expected import POSITIVE, number, rules
-
-STEPS = 60
 
 
 @dataclass(frozen=True)
@@ -72,12 +70,9 @@ class Medians(ClosedForm):
 
     def barycenters(self, x: Tensor, weights: Tensor) -> Tensor:
         """Of two equally heavy points the midpoint, of more their weighted medians."""
-        heavy = weights > 0
-        if bool(heavy.sum(-1).le(2).all()) and bool(
-            (weights.amax(-1) == torch.where(heavy, weights, torch.inf).amin(-1)).all()
-        ):
-            return weighted_means(x, weights)
         u = weighted_means(x, weights)
+        if are_even_pairs(weights):
+            return u
         for _ in range(STEPS):
             distance = (u[..., :, None, :] - x[..., None, :, :]).square()  # (..., k, n, p)
             w = weights[..., None] / (distance + self.metric.epsilon**2).sqrt()

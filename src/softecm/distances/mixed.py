@@ -298,9 +298,9 @@ class RelevanceLearner(Learner):
 
     metric: Mixed
 
-    def fitted(self, x: EncodedTable, weights: Tensor | None) -> Mixed:
+    def fitted(self, x: EncodedTable, weights: Tensor | None) -> SemiMetric:
         """From rows in memory."""
-        return self.metric if self.metric.shares else self.fitted_to(self.describe(x, weights))
+        return self.metric if self.metric.shares else super().fitted(x, weights)
 
     def describe(self, x: EncodedTable, weights: Tensor | None) -> TableSample:
         """Some rows of a block."""

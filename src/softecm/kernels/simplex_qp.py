@@ -31,6 +31,7 @@ RIDGE = 1e-8  # added to the diagonal of Q: of equally good masses the shortest
 _PULL = (Array, Array, Array, Array)
 _sweep = function("simplex_sweep", *[Array] * 5, Int, Int, Array, Array, *_PULL, Float, Array, Array, result=status)
 _fit_rows = function("simplex_rows", Array, Array, Array, Int, Int, Array, result=status)
+_sweep_pairs = function("pair_sweep", *[Array] * 7, Int, Int, Array, Array, Float, Array, Array, result=status)
 
 
 class Pull(NamedTuple):
@@ -113,3 +114,24 @@ def fit_rows(q: Floats, b: Floats, start: Floats | None = None, stop: Bools | No
     flag = _flag(np.zeros(1, dtype=np.bool_) if stop is None else stop)
     _fit_rows(expect("q", q, FLOAT64, (f, f)), expect("b", b, FLOAT64, (n, f)), masses, n, f, flag)
     return masses
+
+
+def sweep_pairs(
+    low: Floats, high: Floats, others: Ints, starts: Ints, same: Floats, disjoint: Floats, masses: Floats, stop: Bools
+) -> float:
+    """Fit every object's masses in turn, in place; returns by how much a mass moved at most.
+
+    For each ``minimise over m_i  sum_j (m_i S m_j - low_ij)^2 + (m_i C m_j - (1 - high_ij))^2`` on the simplex, S being 1
+    where both sets are the same single cluster (``same``), C where they are disjoint.
+    Those compared with object i are ``others[starts[i]:starts[i + 1]]``, with their ``low`` and ``high``.
+    """
+    n, f = masses.shape
+    expect_writable("masses", masses, FLOAT64, (n, f))
+    others = expect("others", others, INDEX, others.shape[:1])
+    starts = expect_rows("starts", starts, n, len(others))
+    expect_within("others", others, n)
+    low, high = expect("low", low, FLOAT64, others.shape), expect("high", high, FLOAT64, others.shape)
+    same, disjoint = expect("same", same, FLOAT64, (f, f)), expect("disjoint", disjoint, FLOAT64, (f, f))
+    rows, moved = (masses @ same, masses @ disjoint), np.zeros(1)
+    _sweep_pairs(low, high, others, starts, same, disjoint, masses, n, f, *rows, RIDGE, _flag(stop), moved)
+    return float(moved[0])

@@ -14,24 +14,6 @@ from softecm import scores
 from softecm.belief import CredalPartition
 from softecm.scores.valleys import Floats, Geometry, silhouette, standing_apart, valleys
 
-
-def xie_beni(probabilities: Floats, geometry: Geometry, counts: Floats | None = None) -> float:
-    r"""Expected distance of an object to its cluster over the least distance between clusters; smaller is better.
-
-    .. math:: \frac{\sum_i \sum_k \mathrm{BetP}_i(\omega_k)\, d(x_i, v_k)}{n \min_{k \ne l} d(v_k, v_l)}
-
-    Pignistic probabilities stand in the place of fuzzy memberships: mass on a set counts for its clusters in equal parts,
-    mass on the empty set for all, so that neither doubt nor outliers make a partition look compact. No power of
-    the masses enters, so that values are comparable between all alpha, beta and delta.
-    """
-    c = geometry.between.shape[0]
-    if c < 2:
-        return float("nan")
-    least = float(geometry.between[~np.eye(c, dtype=bool)].min())
-    inside = float(np.average((probabilities * geometry.to_clusters).sum(1), weights=counts))
-    return inside / least if least > 0 else float("inf")
-
-
 #: What a table of results can hold in a cell; a list is that of the clusters' sizes.
 Value: TypeAlias = bool | int | float | str | list[int] | None
 
@@ -44,7 +26,6 @@ class Measures(NamedTuple):
     empty: float  # mean mass on the empty set
     found: int  # clusters that hold objects
     sizes: list[int]
-    xie_beni: float
     silhouette: float
     valleys: float
     apart: int  # clusters that stand apart
@@ -66,7 +47,6 @@ def measures(partition: CredalPartition, geometry: Geometry | None, counts: Floa
         float(np.average(partition.masses[:, 0], weights=counts)),
         int((held > 0).sum()),
         held.tolist(),
-        nan if geometry is None else xie_beni(partition.pignistic(), geometry, counts),
         nan if geometry is None else silhouette(labels, geometry, counts),
         nan if geometry is None else valleys(labels, geometry, inside, counts),
         0 if geometry is None else standing_apart(labels, geometry, inside, counts),

@@ -21,14 +21,13 @@ from softecm._checks import check_count, make_frame
 from softecm._warnings import NoGroupsWarning, NumberOfGroupsWarning, SearchEdgeWarning, TwinsWarning, warn
 from softecm.distances.auto import AUTO, SERIES_AUTO, auto_of, choose_for, kind_of
 from softecm.selection.batch import Data, geometry_of, takes_dissimilarities
+from softecm.selection.doubtful_groups import small_between, twins, twins_remark
 from softecm.selection.evidence import mixture_evidence
 from softecm.selection.grid import digest, make_cells
 from softecm.selection.measures import Measures, measures
 from softecm.selection.mixtures import AS_FAR, MixtureEvidence
 from softecm.selection.rules import RULES, pick_rule
-from softecm.selection.small_between import small_between
 from softecm.selection.stability import part_of, run_stability
-from softecm.selection.twins import twins, twins_remark
 from softecm.spaces.base import refuse_dissimilarities
 from softecm.spaces.views import n_objects
 
@@ -165,7 +164,7 @@ def choose_n_clusters(
     candidates : iterable of int, optional
         Numbers to try; without 1 among them, "no groups" is a warning alone. By default 1 to 8, and on to twice the best so
         far, at most to 30 or the root of the number of objects.
-    rule : {"auto", "mixture", "valleys", "nonspecificity", "xie_beni", "silhouette", "stability"}
+    rule : {"auto", "mixture", "valleys", "nonspecificity", "silhouette", "stability"}
         Groups that a mixture supports, by ICL ("mixture"): of distributions over the columns of a table that say something
         about groups, of groups of any shape in numbers; few objects between each two groups, and objects nearer to their
         own cluster than to the next ("valleys"); least left open (mass on the empty set counts as such); clusters compact

@@ -99,7 +99,7 @@ class Sweep:
 
         Parameters
         ----------
-        rule : {"auto", "valleys", "mixture", "nonspecificity", "xie_beni", "silhouette", "stability", "paper"}
+        rule : {"auto", "valleys", "mixture", "nonspecificity", "silhouette", "stability", "paper"}
             "auto" is the rule of :func:`softecm.choose_n_clusters`. All but "paper" are guarded: runs whose clusters have
             merged or stand empty, or that have not converged, never win, and a combination counts only where more than
             half of its runs are sound. "stability" needs a sweep with ``resamples``, "mixture" one of tables or numbers over

@@ -36,7 +36,6 @@ class SelectionRule:
 RULES: dict[str, SelectionRule] = {
     "nonspecificity": SelectionRule("guarded_nonspecificity", True, True, "least left open, the empty set counted"),
     "paper": SelectionRule("nonspecificity", True, False, "the paper's N* as printed: can be won by merged clusters"),
-    "xie_beni": SelectionRule("xie_beni", True, True, "compact clusters far apart"),
     "silhouette": SelectionRule("silhouette", False, True, "objects nearer to their own cluster than to the next"),
     "valleys": SelectionRule("valleys", False, True, "few objects between each two groups, near to their own"),
     "mixture": SelectionRule("mixture", True, True, "a mixture of groups, ICL less that of one group"),

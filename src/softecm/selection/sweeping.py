@@ -106,7 +106,7 @@ def sweep(
     >>> from softecm.datasets import make_blobs
     >>> blobs = make_blobs(60, n_clusters=3, distance=9, random_state=0)
     >>> found = sweep(blobs.data, {"n_clusters": [2, 3, 4], "beta": [1.2, 1.5]}, estimator=SoftECM(n_init=2))
-    >>> len(found), found.best("xie_beni").params["n_clusters"]
+    >>> len(found), found.best("silhouette").params["n_clusters"]
     (6, 3)
     """
     check_count("resamples", resamples, least=0, hint="0 leaves stability out; 10 is usual.")

@@ -1,7 +1,8 @@
-"""Whether clusters come in twins that one column alone tells apart: a sign that the column makes groups of its own."""
+"""What to mind about groups: twins that differ in one column alone, and a small group midway between two others."""
 
 from __future__ import annotations
 
+from itertools import combinations
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -16,7 +17,11 @@ if TYPE_CHECKING:
 
 FEWEST = 4  # clusters: of fewer, twins are all there is
 ALONE = 0.8  # part of the difference from its twin that a column makes up
-MOST = 1 << 20  # terms that are looked at
+MOST_TERMS = 1 << 20  # of distances that are looked at
+SMALL = 0.1  # of all objects
+DETOUR = 1.15  # of the distance between two groups: the way from one to the other over the small one
+OFF = 0.2  # of that distance: by how much it may be nearer to the one
+MOST_OBJECTS = 2000  # that are looked at
 
 
 def twins(model: EvidentialClusterer, X: object) -> str | None:
@@ -44,7 +49,7 @@ def twins(model: EvidentialClusterer, X: object) -> str | None:
     names = [str(name) for name in fitted.space.attributes] if fitted is not None else []
     if c < FEWEST or len(names) < 2:
         return None
-    most = max(c, MOST // (len(model.focal_sets_) * len(names)))
+    most = max(c, MOST_TERMS // (len(model.focal_sets_) * len(names)))
     some = np.linspace(0, len(labels) - 1, min(len(labels), most)).astype(np.int64)
     try:
         terms = np.asarray(model.explain(part_of(X, some, None)), dtype=np.float64)[:, :c]
@@ -76,3 +81,32 @@ def _alone(terms: NDArray[np.float64], own: int) -> int | None:
     twin = int(total.argmin())
     column = int(differences[twin].argmax())
     return column if differences[twin, column] >= ALONE * total[twin] > 0 else None
+
+
+def small_between(model: EvidentialClusterer, X: object) -> str | None:
+    """What to say of a small group that lies midway between two others; None where there is none.
+
+    Parameters
+    ----------
+    model : fitted estimator
+    X : the objects it was fitted to
+    """
+    names, c = model.partition_.focal_sets.cluster_names, model.partition_.n_clusters
+    if c < 3 or (fitted := prototypes_of(model)) is None:
+        return None
+    labels, n = model.partition_.labels(outliers=-1), len(model.partition_)
+    some = np.linspace(0, n - 1, min(n, MOST_OBJECTS)).astype(np.int64)
+    far = np.asarray(model.transform(part_of(X, some, None)), dtype=np.float64)[:, :c] ** (
+        1 / (fitted.metric.degree or 1)
+    )
+    groups = [far[labels[some] == k] for k in range(c)]
+    usual = np.array([np.median(one, axis=0) if len(one) else np.full(c, np.inf) for one in groups])  # (c, c)
+    for k in np.flatnonzero(np.bincount(labels[labels >= 0], minlength=c) < SMALL * n):
+        for a, b in combinations([j for j in range(c) if j != k], 2):
+            distance = (usual[a, b] + usual[b, a]) / 2
+            if usual[k, a] + usual[k, b] <= DETOUR * distance and abs(usual[k, a] - usual[k, b]) <= OFF * distance:
+                return (
+                    f"{names[k]} is small ({(labels == k).sum()} of {n} objects) and lies midway between {names[a]} and "
+                    f"{names[b]}: its objects may lie between these two. Try {c - 1} groups."
+                )
+    return None
