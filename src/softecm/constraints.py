@@ -8,7 +8,7 @@ neighbours, and turned into coordinates in which they hold.
 from __future__ import annotations
 
 from itertools import pairwise
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -476,7 +476,7 @@ def groups_of(pairs: Pairs, n_objects: int) -> NDArray[np.int64]:
     return np.asarray(connected_components(_joined(pairs, n_objects), directed=False)[1], dtype=np.int64)
 
 
-def _joined(pairs: Pairs, n_objects: int) -> Any:
+def _joined(pairs: Pairs, n_objects: int) -> object:
     from scipy.sparse import coo_array
 
     first, second = pairs.astype(np.int32).T  # older releases of SciPy walk through no others

@@ -315,7 +315,7 @@ class WeighedMeans(ClosedForm):
 
 
 @dataclass(frozen=True)
-class WeighedPasses(ScaledPasses):
+class WeighedPasses(ScaledPasses[EncodedTable | Tensor]):
     """The passes of tables, over columns that have been multiplied by the roots of their factors."""
 
     metric: Mixed

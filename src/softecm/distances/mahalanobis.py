@@ -127,7 +127,7 @@ class OneMatrix(base.ClosedForm):
 
 
 @dataclass(frozen=True)
-class WhitenedPasses(RowPasses):
+class WhitenedPasses(RowPasses[Tensor]):
     """The compiled passes over whitened columns."""
 
     metric: Mahalanobis

@@ -121,7 +121,7 @@ class StepMeans(ClosedForm):
         return weighted_means(flat, weights).reshape(*x.shape[: lead - 1], len(weights), *x.shape[lead:])
 
 
-class GaplessPasses(RowPasses):
+class GaplessPasses(RowPasses[EncodedSeries]):
     """The compiled passes, for series without gaps."""
 
     def rows(self, x: EncodedSeries, shape: Sequence[int]) -> Tensor | None:

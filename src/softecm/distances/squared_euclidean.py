@@ -6,7 +6,7 @@ from abc import abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Any, ClassVar, Unpack
+from typing import TYPE_CHECKING, ClassVar, Generic, TypeVar, Unpack
 
 import torch
 from torch import Tensor
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from softecm.distances.views import Combined
     from softecm.kernels.rounds import RoundPrices
 
+X = TypeVar("X")
 Rows = Tensor | SparseRows
 WIDE = 1 << 19  # numbers of all points together, from which differences are not taken all at once
 ROUNDING = 1e-14  # of the squared lengths: what is less than this is 0
@@ -144,13 +145,13 @@ class VectorPasses(CompiledPasses):
         return torch.from_numpy(distances), torch.from_numpy(which)
 
 
-class RowPasses(CompiledPasses):
+class RowPasses(CompiledPasses, Generic[X]):
     """The vectors' passes, for objects that can be written as rows whose squared differences are the distances."""
 
     passes: ClassVar[CompiledPasses] = VectorPasses()
 
     @abstractmethod
-    def rows(self, x: Any, shape: Sequence[int]) -> Any:
+    def rows(self, x: X, shape: Sequence[int]) -> object:
         """Objects as rows, beside prototypes of this shape; None where they can't be."""
 
     @abstractmethod
@@ -161,20 +162,20 @@ class RowPasses(CompiledPasses):
     def back(self, fused: FusedRound, v: Tensor) -> FusedRound:
         """What was summed up over rows, for prototypes."""
 
-    def round(self, x: Any, v: Tensor, previous: Tensor | None, **cost: Unpack[RoundCost]) -> FusedRound | None:
+    def round(self, x: X, v: Tensor, previous: Tensor | None, **cost: Unpack[RoundCost]) -> FusedRound | None:
         """Of rows, turned back."""
         rows = self.rows(x, v.shape[2:])
         before = None if previous is None else self.points(previous)
         fused = None if rows is None else self.passes.round(rows, self.points(v), before, **cost)
         return None if fused is None else self.back(fused, v)
 
-    def masses(self, x: Any, v: Tensor, **cost: Unpack[RunCost]) -> Tensor | None:
+    def masses(self, x: X, v: Tensor, **cost: Unpack[RunCost]) -> Tensor | None:
         """Of rows: nothing to turn back."""
         rows = self.rows(x, v.shape[1:])
         return None if rows is None else self.passes.masses(rows, self.points(v), **cost)
 
 
-class ScaledPasses(RowPasses):
+class ScaledPasses(RowPasses[X]):
     """The same where a prototype is turned into a row by the roots of its coordinates' factors."""
 
     metric: Combined | Mixed
@@ -187,7 +188,7 @@ class ScaledPasses(RowPasses):
         """The other way."""
         return fused._replace(moment=fused.moment / self.metric.roots(v))
 
-    def nearest(self, x: Any, v: Tensor) -> tuple[Tensor, Tensor] | None:
+    def nearest(self, x: X, v: Tensor) -> tuple[Tensor, Tensor] | None:
         """Of rows."""
         rows = self.rows(x, v.shape[1:])
         return None if rows is None else self.passes.nearest(rows, self.points(v))

@@ -410,7 +410,7 @@ class ViewMeans(base.ClosedForm):
 
 
 @dataclass(frozen=True)
-class ViewPasses(ScaledPasses):
+class ViewPasses(ScaledPasses[EncodedViews | Tensor]):
     """The vectors' passes where all views are squared differences; elsewhere what the views' own add up to."""
 
     metric: Combined

@@ -18,6 +18,7 @@ from softecm.explain.columns import Column, IntArray, measured
 from softecm.explain.cuts import Cut, Material, utilities
 from softecm.explain.effects import FloatArray
 from softecm.explain.nodes import Branch, Leaf, Node, draw, leaf_numbers, said_of
+from softecm.scores.checks import as_partition
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -122,10 +123,7 @@ class ExplanationTree(BaseEstimator):
             Names for the columns of an array.
         """
         lam, best = self._checked()
-        if not isinstance(partition, CredalPartition):
-            raise TypeError(
-                f"partition must be a CredalPartition; got {type(partition).__name__}. Give model.partition_."
-            )
+        as_partition("partition", partition, at_least=0)
         cells = _columns_of(table, columns, len(partition))
         weights = _weights(sample_weight, len(partition))
         self.focal_sets_ = partition.focal_sets

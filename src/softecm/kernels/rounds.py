@@ -154,7 +154,8 @@ def table_distances(data: TableData, prototypes: Floats, table: Floats) -> Float
     k = len(prototypes)
     objects, prototypes, padded = _one_run(data, prototypes, table)
     out = np.empty((len(data.numbers), k))
-    share_out(_distances, _is_large(data, k), *objects, prototypes, padded, k, out)
+    is_large = (data.numbers.size + data.codes.size) * k > PARALLEL
+    share_out(_distances, is_large, *objects, prototypes, padded, k, out)
     return out
 
 
@@ -199,10 +200,6 @@ def nearest(x: Reals, v: Floats) -> tuple[Floats, Ints]:
     distances, which = np.empty(n), np.empty(n, dtype=np.int64)
     share_out(_nearest, n * v.size > PARALLEL, x, kind(x), n, p, v, len(v), distances, which)
     return distances, which
-
-
-def _is_large(data: TableData, k: int) -> bool:
-    return (data.numbers.size + data.codes.size) * k > PARALLEL
 
 
 def _one_run(data: TableData, prototypes: Floats, table: Floats) -> tuple[Arguments, Floats, Floats]:

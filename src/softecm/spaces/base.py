@@ -212,12 +212,12 @@ class ByRow:
         """The same in main memory."""
         return self.to(torch.device("cpu"))
 
-    def _mapped(self, function: Callable[[Any], object], but: Sequence[str] = ()) -> Self:
+    def _mapped(self, function: Callable[..., object], but: Sequence[str] = ()) -> Self:
         own = {name: getattr(self, name) for name, f in self.__dataclass_fields__.items() if f.init and name not in but}
         return replace(self, **{name: _mapped(function, part) for name, part in own.items()})
 
 
-def _mapped(function: Callable[[Any], object], part: Any) -> object:
+def _mapped(function: Callable[..., object], part: object) -> object:
     if isinstance(part, tuple):
         return tuple(_mapped(function, one) for one in part)
     if isinstance(part, dict):
