@@ -59,11 +59,11 @@ HARD = [
 
 # As a profile of an H200 said (`ncu --clock-control none`): to be looked at again when the kernels or the card change.
 LIMITS = [
-    "What limits them (Nsight Compute, same card, 2026-11-18). 8192 pairs of 640: 65 % of the memory's bandwidth (the table",
-    "of shares is written and read, 8 bytes a cell) and 72 % of the L2 cache's; a third of the stalls wait at barriers between",
-    "five warps. 384 pairs of 64 channels: 384 blocks of three warps fill 13 % of the card, and the recursion is 38 % of the",
-    "time; costs and moments are the rest. 12 pairs of 5000: 240 blocks fill 11 %, and each wavefront waits for the one",
-    "before. Other heights, warps, strips and stages were no faster in any of these.",
+    "What limits them (Nsight Compute, same card, 2026-11-18). 8192 pairs of 640: 65 % of the memory's bandwidth (the",
+    "table of shares is written and read, 8 bytes a cell) and 72 % of the L2 cache's; a third of the stalls wait at",
+    "barriers between five warps. 384 pairs of 64 channels: 384 blocks of three warps fill 13 % of the card, and the",
+    "recursion is 38 % of the time; costs and moments are the rest. 12 pairs of 5000: 240 blocks fill 11 %, and each",
+    "wavefront waits for the one before. Other heights, warps, strips and stages were no faster in any of these.",
 ]
 
 RULES = {
