@@ -94,6 +94,17 @@ def spaced(number: str) -> str:
     return f"{whole[1]}{int(whole[2]):,}{whole[3] or ''}".replace(",", "\u202f")
 
 
+def with_unit(number: str, unit: str) -> str:
+    """A number and its unit: "12 kg", "12%"; the number alone where there is none.
+
+    Examples
+    --------
+    >>> with_unit("12", "kg"), with_unit("12", "%"), with_unit("12", "")
+    ('12 kg', '12%', '12')
+    """
+    return f"{number}{'' if unit in ('', '%') else ' '}{unit}"
+
+
 def moment(value: Any) -> np.datetime64:
     """A date or a moment as NumPy has it, which knows no time zones."""
     return np.datetime64(value if getattr(value, "tzinfo", None) is None else value.replace(tzinfo=None), "us")

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from softecm._checks import is_number, make_frame
-from softecm._precision import Precision
+from softecm._precision import Precision, with_unit
 from softecm.belief import CredalPartition
 from softecm.belief.assignments import belonging
 from softecm.explain.columns import Column, Numbers, Words, measured, readable
@@ -216,14 +216,14 @@ def split_unit(column: str) -> tuple[str, str]:
     return (column, "") if match is None else (match[1], match[2])
 
 
-def with_unit(value: float, trait: Trait, unit: str = "") -> str:
+def in_unit(value: float, trait: Trait, unit: str = "") -> str:
     """A number or a date in the column's own precision, with the unit of its cells, or another that its name has."""
-    return f"{readable(value, trait.precision)} {trait.unit or unit}".rstrip()
+    return with_unit(readable(value, trait.precision), trait.unit or unit)
 
 
 def _in_sentence(value: float, trait: Trait) -> str:
     """The same with the unit that a sentence takes out of the column's name."""
-    return with_unit(value, trait, split_unit(trait.column)[1])
+    return in_unit(value, trait, split_unit(trait.column)[1])
 
 
 def _digits(number: int) -> str:

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from softecm._checks import frame_of
-from softecm._precision import Precision, moment, spaced
+from softecm._precision import Precision, moment, spaced, with_unit
 from softecm.belief import CredalPartition
 from softecm.report.inputs import Comparing, Data, FloatArray, IntArray
 from softecm.spaces.raw import read_table
@@ -46,7 +46,7 @@ class Attribute:
         if self.precision is None or isinstance(value, str):
             return f"{value:.4g}" if isinstance(value, float) else str(value)
         text = spaced(self.precision.mean(value) if between else self.precision.cell(value))
-        return f"{text} {self.unit}" if self.unit else text
+        return with_unit(text, self.unit)
 
     def words(self) -> list[str | None]:
         """All cells for reading, None where missing."""

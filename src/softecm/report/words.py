@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from softecm._precision import with_unit
 from softecm.belief import CredalPartition, FocalSets
 from softecm.belief.assignments import CLEAR, WORDS, Decision, counts_of, nearly_between
 from softecm.explain.profiles import split_unit
@@ -166,7 +167,7 @@ def _pulled(explanation: Explanation, a: str, b: str, kind: str, *, one: bool) -
 def _with_value(part: Part) -> str:
     """A column and the object's own value, with the unit that its name ends with: "wind (6.3 m/s)"."""
     name, unit = split_unit(part.name)
-    return f"{name} ({part.value}{' ' * bool(unit)}{unit})"
+    return f"{name} ({with_unit(part.value, unit)})"
 
 
 def five_counts(counts: Mapping[str, int], clear: float) -> str:

@@ -269,7 +269,7 @@ def _numbered(task: Task, data: Data, resamples: int) -> tuple[Task, list[Row]]:
 
 
 def _describe(counter: Counter, task: Task, progress: Progress) -> None:
-    moving = f"round {progress.iteration}, {progress.n_active} of {len(progress.objective)} runs moving"
+    moving = f"iteration {progress.iteration}, {progress.n_active} of {len(progress.objective)} runs moving"
     counter.describe(f"{task.data or 'sweep'}: {moving}")
 
 

@@ -9,7 +9,7 @@ const unpack = (s, Kind) => s === null ? null : new Kind(bytes(s).buffer);
 const N = D.ids.length, F = D.labels.length;
 const xy = unpack(D.xy, Uint16Array), distance = unpack(D.distance, Float32Array), numbers = unpack(D.numbers, Uint32Array);
 const WORDS = Object.keys(D.decisions), [CLEARLY, RATHER, BETWEEN, UNDECIDED, NOWHERE] = WORDS.keys();
-const columns = D.columns.map((c) => c.levels ? { name: c.name, levels: c.levels, codes: unpack(c.codes, Uint16Array) } : { name: c.name, decimals: c.decimals, unit: c.unit ? " " + c.unit : "", numbers: c.wide ? unpack(c.wide, Float64Array) : unpack(c.numbers, Float32Array) });
+const columns = D.columns.map((c) => c.levels ? { name: c.name, levels: c.levels, codes: unpack(c.codes, Uint16Array) } : { name: c.name, decimals: c.decimals, unit: c.unit && c.unit !== "%" ? " " + c.unit : c.unit, numbers: c.wide ? unpack(c.wide, Float64Array) : unpack(c.numbers, Float32Array) });
 
 // ------------------------------------------------------------------ what is shown: masses, and what follows from them
 const within = new Map();

@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from softecm._precision import moment
 from softecm.explain import ExplanationTree, Profiles, profile
-from softecm.explain.profiles import MOST_TOLD, in_time, with_unit
+from softecm.explain.profiles import MOST_TOLD, in_time, in_unit
 from softecm.report.columns import DAY, missing
 from softecm.report.inputs import FittedModel, FloatArray, IntArray, every
 from softecm.report.sections.base import Json, Section, SetName, finite
@@ -225,7 +225,7 @@ def trait_text(trait: Trait) -> Markup:
     if trait.category is not None:
         shares = f"{trait.here:.0%}, elsewhere {trait.elsewhere:.0%}"
         return Markup('{} {} <b dir="auto">{}</b> ({})').format(name, trait.how, str(trait.category), shares)
-    here, elsewhere = (with_unit(value, trait) for value in (trait.here, trait.elsewhere))
+    here, elsewhere = (in_unit(value, trait) for value in (trait.here, trait.elsewhere))
     if trait.how in ("around", "far from"):
         return Markup("{} {} <b>{}</b>").format(name, trait.how, here if trait.how == "around" else elsewhere)
     compared = Markup(" (<b>{}</b>, elsewhere {})").format(here, elsewhere) if here != elsewhere else ""
