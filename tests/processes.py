@@ -41,7 +41,9 @@ def matrix() -> np.ndarray:
 
 def fit(kind: str) -> str:
     """A digest of the masses of one kind of fit."""
-    from softecm import EVCLUS, SoftECM
+    from scipy.sparse import csr_array
+
+    from softecm import EGMM, EVCLUS, NNEVCLUS, ECMdd, EKNNClus, SoftECM
 
     makers: dict[str, Callable[[], object]] = {
         "vectors": lambda: SoftECM(3, n_init=2, random_state=0).fit(vectors()),
@@ -49,6 +51,12 @@ def fit(kind: str) -> str:
         "series": lambda: SoftECM(2, metric="softdtw", n_init=2, max_iter=3, random_state=0).fit(series()),
         "matrix": lambda: SoftECM(3, metric="precomputed", n_init=2, random_state=0).fit(matrix()),
         "conflicts": lambda: EVCLUS(3, n_init=2, max_iter=5, random_state=0).fit(matrix()),
+        "network": lambda: NNEVCLUS(3, n_init=2, max_iter=5, random_state=0).fit(vectors()[::100]),
+        "mixture": lambda: EGMM(3, n_init=2, max_iter=5, random_state=0).fit(vectors()),
+        "votes": lambda: EKNNClus(n_init=2, max_iter=5, random_state=0).fit(vectors()[::20]),
+        "medoids": lambda: ECMdd(3, n_init=2, max_iter=5, random_state=0).fit(matrix()),
+        "sparse": lambda: SoftECM(3, n_init=2, random_state=0).fit(csr_array(vectors()[::10].clip(min=0.0))),
+        "steps": lambda: SoftECM(2, metric="dtw", n_init=2, max_iter=3, random_state=0).fit(series()),
     }
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
@@ -70,6 +78,7 @@ class Fits:
 
 
 KINDS = ["vectors", "table", "series", "matrix", "conflicts"]
+KINDS += ["network", "mixture", "votes", "medoids", "sparse", "steps"]
 
 
 def run(way: str, kinds: list[str]) -> list[str]:

@@ -84,6 +84,43 @@ def test_a_damaged_line_is_named_and_the_others_are_kept(tmp_path: Path, damage:
         assert list(last.done) == ["a", "c", "b"]
 
 
+@pytest.mark.parametrize("leads", ["to the file", "to its folder"])
+def test_a_second_writer_is_refused_through_a_link(tmp_path: Path, leads: str) -> None:
+    (tmp_path / "here").mkdir()
+    path = tmp_path / "here" / "journal"
+    if leads == "to the file":
+        other = tmp_path / "link"
+        other.symlink_to(path)
+        path.touch()
+    else:
+        (tmp_path / "there").symlink_to(path.parent, target_is_directory=True)
+        other = tmp_path / "there" / "journal"
+    with Journal(path, {}) as book:
+        with pytest.raises(WriteError, match="is being written by another fit or sweep"), Journal(other, {}):
+            pytest.fail("entered")
+        book.write(["a"], [{}])
+    with Journal(other, {}) as again:
+        again.write(["b"], [{}])
+    with Journal(path, {}) as last:
+        assert list(last.done) == ["a", "b"]
+    assert other.is_symlink() == (leads == "to the file")
+
+
+def test_another_name_of_a_journal_keeps_what_it_had(tmp_path: Path) -> None:
+    """A hard link, as backups make: each goes on by itself, and two writers can't mix their lines."""
+    path, copy = tmp_path / "journal", tmp_path / "backup"
+    with Journal(path, {}) as book:
+        book.write(["a"], [{}])
+    copy.hardlink_to(path)
+    before = copy.read_bytes()
+    with Journal(path, {}) as one, Journal(copy, {}) as two:
+        one.write(["b"], [{}])
+        assert copy.read_bytes() == before
+        two.write(["c"], [{}])
+    with Journal(path, {}) as one, Journal(copy, {}) as two:
+        assert (list(one.done), list(two.done)) == (["a", "b"], ["a", "c"])
+
+
 def test_a_second_writer_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "journal"
     with Journal(path, {}) as book:

@@ -103,7 +103,7 @@ class Journal:
                 f"journal {self.path} is damaged in line{'s' if len(damaged) > 1 else ''} "
                 f"{', '.join(map(str, damaged[:20]))}{', ...' if len(damaged) > 20 else ''}: these runs are repeated."
             )
-        if damaged or not whole:
+        if damaged or not whole or self.path.stat().st_nlink > 1:  # what has other names is theirs, too
             self._write_whole(self.path, sound)
         elif len(whole) < len(content):
             reached("journal: before truncate")

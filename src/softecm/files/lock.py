@@ -20,8 +20,9 @@ PATIENCE = 60.0  # seconds; putting a folder's files into place takes a moment
 def locked(path: str | os.PathLike[str]) -> AbstractContextManager[None]:
     """Nobody else may write ``path`` in here; a second writer is refused at once.
 
-    The lock is on a small file beside ``path``, which itself may be replaced; it goes when the lock does. One that a killed
-    process left behind is locked by nobody. Where the system or the disk has no locks, a warning says so.
+    The lock is on a small file beside ``path``, or beside what a link leads to, which itself may be replaced; it goes when
+    the lock does. One that a killed process left behind is locked by nobody. Where the system or the disk has no locks, a
+    warning says so.
 
     Examples
     --------
@@ -33,7 +34,7 @@ def locked(path: str | os.PathLike[str]) -> AbstractContextManager[None]:
     ...
     softecm._errors.WriteError: ...journal is being written by another fit or sweep. Wait until that has ended, ...
     """
-    target = Path(path).absolute()
+    target = Path(os.path.realpath(path))
     return _holding(target.with_name(f".softecm-{_digest(target.name)}.lock"), target, wait=0.0)
 
 
