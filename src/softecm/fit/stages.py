@@ -6,7 +6,8 @@ runs start. So the clusters come first:
 1. :math:`\delta_0^2`, a quantile of the distances to the barycentre of all objects; starts by k-means++ with distances
    capped there, the best of a few candidates for each cluster; single clusters and the empty set are fitted.
 2. :math:`\delta`: median plus seven deviations (1.4826 MAD) of :math:`\sqrt d` to the nearest cluster. While it shrinks,
-   the starts are drawn and fitted once more with it, the last answer among them.
+   the starts are drawn and fitted once more with it, the last answer among them. If one of the clusters is tiny, half of
+   delta is tried as well.
 3. Clusters are moved to where one is missed most, as long as that pays (:func:`moved_clusters`).
 4. The best is fitted to all objects with a closer delta (three deviations), so that what lies between clusters and beyond
    them does not pull at them; delta is measured again (five deviations, in tables at least one category that differs).
@@ -56,6 +57,9 @@ MAD = 1.4826  # of a normal distribution, in deviations: its median absolute dev
 OUTLYING, COMPARED, CLOSE = 5.0, 7.0, 3.0
 ENDING = 2.0  # the same: nearly all objects of a cluster lie nearer
 SHRINKS, PASSES = 0.9, 5  # starts are drawn again while delta shrinks below this part of itself, at most so often
+# A cluster with less than this part of an average group may be a few outliers; if so, delta shrinks below that part of
+# itself without them (a group that is split in two keeps more).
+TINY, TIGHTER = 0.2, 0.6
 ENOUGH = 20  # weight for each cluster from which the closer delta is to be trusted
 LEAST = 0.02  # of the first delta: a smaller one comes from objects that sit on their clusters' centres
 TIED = 1e-9  # of the median: smaller deviations are rounding, and most objects are equally far from their clusters
@@ -209,6 +213,8 @@ def _compare_starts(fit: Fit, initial_delta: float) -> ComparedStarts:
     """The best of the starts, on a sample of many objects, or on a quicker version of them.
 
     ``initial_delta`` holds before any cluster is known. While delta shrinks, starts are drawn anew beside the last answer.
+    A few far outliers can take a cluster, so that two groups share another, and delta, which is measured on these, stays
+    large. Where a cluster is tiny, half of delta is tried, too: the answer is taken if its clusters are much tighter.
     """
     settings, few, drawn = fit.settings, fit.objects, fit.settings.init.given is None
     size = sample_size(settings.n_clusters)
@@ -223,7 +229,7 @@ def _compare_starts(fit: Fit, initial_delta: float) -> ComparedStarts:
     delta, cap = own_first_delta if settings.finds_delta else delta, own_first_delta
     fit = replace(fit, objects=version.objects)
     fit = fit.using(tol=max(settings.tol, ROUGH), gain=3.0 * settings.gain, delta=delta)
-    first = best = None
+    first = best = loose = None
     for number in range(PASSES):
         if drawn or fit.algorithm.starts_at_masses:
             draw = Draw("k-means++", settings.n_init, cap**2, GREEDY)
@@ -237,11 +243,28 @@ def _compare_starts(fit: Fit, initial_delta: float) -> ComparedStarts:
         if not settings.finds_delta or number + 1 == PASSES:
             break
         shrunk = robust_delta(fit, fit.objects, best, own_first_delta, COMPARED)
-        if shrunk >= SHRINKS * cap:
+        if shrunk < SHRINKS * cap:
+            cap, fit = shrunk, fit.using(delta=shrunk)
+        elif drawn and loose is None and _has_tiny_cluster(fit, best):
+            loose, cap, best = (fit, best, shrunk), shrunk / 2.0, None
+            fit = fit.using(delta=cap)
+        else:
             break
-        cap, fit = shrunk, fit.using(delta=shrunk)
     assert first is not None and best is not None  # noqa: PT018 -- there is one pass at least
+    if loose is not None:
+        delta = robust_delta(fit, fit.objects, best, own_first_delta, COMPARED)
+        tighter = delta < TIGHTER * loose[2] and best.separation[best.best] >= MERGED
+        fit, best = (fit, best) if tighter and not _has_tiny_cluster(fit, best) else loose[:2]
     return ComparedStarts(few, version, fit, first, best)
+
+
+def _has_tiny_cluster(fit: Fit, best: Outcome) -> bool:
+    """Whether a cluster is the nearest one of hardly any objects."""
+    objects, clusters = fit.objects, fit.settings.n_clusters
+    if not objects.are_here:
+        return False
+    nearest = fit.model_of(best).distances(objects.x.cpu()).argmin(1)
+    return bool(np.bincount(nearest, objects.counts, clusters).min() < TINY * objects.weight / clusters)
 
 
 def _refine_on_all(fit: Fit, compared: ComparedStarts, initial_delta: float) -> BestStart:
