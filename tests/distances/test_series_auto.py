@@ -302,3 +302,40 @@ def test_it_is_told(rng, caplog):
     caplog.set_level("INFO", logger="softecm")
     choice = choose_for("series-auto", rhythms(rng)[0], 2)
     assert caplog.messages == [f'metric="series-auto": {choice.name} ({choice.reason})']
+
+
+def unlike(rng):
+    """What people have: very short and very long series, flat ones, and a missing value."""
+    X = [np.sin(np.arange(n) / 5) + 0.1 * rng.normal(size=n) for n in np.geomspace(3, 3000, 12).astype(int)]
+    X[5], X[6][2] = np.full(40, 3.0), np.nan
+    return X
+
+
+def test_lengths_from_3_to_3000_flat_series_and_missing_values_have_an_answer(rng):
+    X = unlike(rng)
+    model = SoftECM(2, n_init=2, random_state=0).fit(X)
+    assert model.metric_reason_.startswith("series are compared by shape, slope and texture of")
+    assert np.isfinite(model.explain(X)).all()
+    np.testing.assert_allclose(model.predict_partition(X).masses, model.partition_.masses, atol=1e-9)
+
+
+def test_series_of_100_000_steps_are_weighed(rng):
+    steps = np.arange(100_000)
+    X = [np.sin(speed * steps) + 0.1 * rng.normal(size=len(steps)) for speed in (0.001, 0.003) for _ in range(4)]
+    found = choose_series([row[:, None] for row in X], 2)
+    assert found.tried[0].clear == 1.0
+    assert found.metric.metrics[SHAPE].band == 8
+
+
+@pytest.mark.parametrize(
+    ("spoil", "said"),
+    [
+        (lambda X: X[:, :1], "series of at least 2 steps; got 1 in series 1"),
+        (lambda X: np.where(np.arange(2) == 1, np.nan, X), "only NaN in channel 2 of series 1"),
+        (lambda X: np.where(np.arange(9)[:, None, None] == 4, np.nan, X), "only NaN in series 5"),
+    ],
+    ids=["one step", "a channel without values", "a series without values"],
+)
+def test_series_without_anything_to_compare_are_named(rng, spoil, said):
+    with pytest.raises(ValueError, match=said):
+        SoftECM(2).fit(spoil(rng.normal(size=(9, 20, 2))))
