@@ -151,8 +151,8 @@ MUTATIONS = [
     Mutation(
         "clamp in Combined",
         "distances/views.py",
-        "[d.clamp_min(0.0) for d, _ in found]",
-        "[d for d, _ in found]",
+        "[d.clamp_min(0.0) for d, _ in views_measured]",
+        "[d for d, _ in views_measured]",
         "tests/contracts/test_glue.py",
     ),
     Mutation(
