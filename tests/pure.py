@@ -71,7 +71,7 @@ def adaptive_ecm(
 ) -> Adapted:
     cost = mass_cost(focal, alpha, beta, delta, like=init, runs=len(init), weights=weights)
     solution = iterate(AdaptiveProblem(x, focal, cost, corrected, adaptive, links, tol), init, max_iter)
-    return Adapted(solution, solution.found["matrices"])
+    return Adapted(solution, solution.extras["matrices"])
 
 
 def cecm(x: Tensor, focal: Any, init: Tensor, links: Any, *, adaptive: bool = False, **options: Any) -> Measured:

@@ -26,7 +26,7 @@ from softecm._text import shown_size
 from softecm._wording import literal, option
 from softecm.native.library import get_threads, set_threads
 
-Found = TypeVar("Found")
+Result = TypeVar("Result")
 Arguments = ParamSpec("Arguments")
 SMALL_THREADS = (
     4  # of torch, where operations take microseconds: of 16, to wake and wait for them takes a third of a fit
@@ -112,8 +112,8 @@ if hasattr(os, "register_at_fork"):
 
 
 def in_threads(
-    run: Callable[..., Found], starts: Iterable[object], ask: Callable[[list[Found]], object] | None = None
-) -> list[Found]:
+    run: Callable[..., Result], starts: Iterable[object], ask: Callable[[list[Result]], object] | None = None
+) -> list[Result]:
     """``run(start, stop=...)`` for each start, shared out among threads, so that this one hears of Ctrl-C and stops them.
 
     ``ask`` is called with what there is after every run, in their order; a true answer leaves out the others.
@@ -121,7 +121,7 @@ def in_threads(
     stop = np.zeros(1, dtype=np.bool_)
     with ThreadPoolExecutor(get_threads()) as pool:
         try:
-            results: list[Found] = []
+            results: list[Result] = []
             for one in pool.map(partial(run, stop=stop), starts):
                 results.append(one)
                 if ask is not None and ask(results):
@@ -154,20 +154,20 @@ def check_memory(size: float, what: str, instead: str) -> None:
         raise ValueError(f"{what} would take about {shown_size(size)}, and {shown_size(free)} are free. {instead}")
 
 
-_asked = False
+_interrupted = False
 
 
 def all_or_nothing(
-    fit: Callable[Concatenate[Found, Arguments], Found],
-) -> Callable[Concatenate[Found, Arguments], Found]:
+    fit: Callable[Concatenate[Result, Arguments], Result],
+) -> Callable[Concatenate[Result, Arguments], Result]:
     """A method that fits its object: it works on a copy, whose attributes the object takes over at the end.
 
     Whatever raises on the way, an interrupt included, leaves the object as it was. Attributes must be replaced, not changed.
     """
 
     @wraps(fit)
-    def fit_and_commit(self: Found, /, *args: Arguments.args, **named: Arguments.kwargs) -> Found:
-        trial: Found = object.__new__(type(self))
+    def fit_and_commit(self: Result, /, *args: Arguments.args, **named: Arguments.kwargs) -> Result:
+        trial: Result = object.__new__(type(self))
         vars(trial).update(vars(self))
         with interruptible():
             fit(trial, *args, **named)
@@ -180,31 +180,31 @@ def all_or_nothing(
 @contextmanager
 def interruptible() -> Iterator[None]:
     """Ctrl-C inside ends in ``KeyboardInterrupt``; where somebody else looks after it, it stays theirs."""
-    global _asked
+    global _interrupted
     main = threading.current_thread() is threading.main_thread()
     if not main or signal.getsignal(signal.SIGINT) is not signal.default_int_handler:
         yield
         return
-    signal.signal(signal.SIGINT, _noted)
+    signal.signal(signal.SIGINT, _note_interrupt)
     try:
         yield
         raise_if_interrupted()
     except Exception as error:  # what an interrupted compiler leaves behind
-        if _asked:
+        if _interrupted:
             raise KeyboardInterrupt from error
         raise
     finally:
-        _asked = False
+        _interrupted = False
         signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def raise_if_interrupted() -> None:
     """Raise the ``KeyboardInterrupt`` that was asked for and got lost."""
-    if _asked and threading.current_thread() is threading.main_thread():
+    if _interrupted and threading.current_thread() is threading.main_thread():
         raise KeyboardInterrupt
 
 
-def _noted(signum: int, frame: FrameType | None) -> None:
-    global _asked
-    _asked = True
+def _note_interrupt(signum: int, frame: FrameType | None) -> None:
+    global _interrupted
+    _interrupted = True
     raise KeyboardInterrupt

@@ -80,7 +80,7 @@ class PlainState(Batch):
         return torch.zeros_like(self.objective)
 
     @property
-    def found(self) -> Mapping[str, Tensor]:
+    def extras(self) -> Mapping[str, Tensor]:
         """Nothing but prototypes."""
         return {}
 
@@ -288,7 +288,7 @@ class State(Batch):
         return self.evaluation.change
 
     @property
-    def found(self) -> Mapping[str, Tensor]:
+    def extras(self) -> Mapping[str, Tensor]:
         """Masses that don't follow from the prototypes."""
         return {} if self.own_masses is None else {"masses": self.own_masses}
 

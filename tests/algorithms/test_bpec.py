@@ -42,7 +42,7 @@ def test_masses_meet_r(number):
         rounds = int(np.argmax(-np.diff(found.history[0]) <= case["epsi"])) + 1
         assert largest_rise(found.history[0]) <= 1e-12
         found = bpec(x, centers, focal, cost, adaptive=True, tol=0.0, max_iter=rounds)
-    to_sets = adaptive_metric(found.found["matrices"][0], focal).pairwise(x, found.prototypes[0])
+    to_sets = adaptive_metric(found.extras["matrices"][0], focal).pairwise(x, found.prototypes[0])
     np.testing.assert_allclose(update_masses(to_sets, focal, **prices), expected.masses, atol=1e-8)
     np.testing.assert_allclose(found.history[0][-1], case["output"]["crit"], rtol=1e-8)
 

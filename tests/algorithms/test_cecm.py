@@ -80,7 +80,7 @@ def test_the_objective_never_rises(many, variant):
                 alpha=problem["alpha"], delta=problem["delta"], max_iter=12,
             )  # fmt: skip
             assert largest_rise(solution.history[0]) <= 1e-9, (seed, adaptive)
-            assert torch.isfinite(solution.found["masses"]).all()
+            assert torch.isfinite(solution.extras["masses"]).all()
 
 
 def golden_case(golden, case):
@@ -97,7 +97,7 @@ def golden_case(golden, case):
     model = PrototypeModel(
         metrics[0], RealVectors(), focal, solution.prototypes[0], case["alpha"], 2.0, case["delta"], 0.0
     )
-    found = with_linked(model.partition(x), links, solution.found["masses"], 0)
+    found = with_linked(model.partition(x), links, solution.extras["masses"], 0)
     return x.numpy(), expected, found, links, solution.prototypes[0, : case["c"]].numpy()
 
 

@@ -120,7 +120,7 @@ def test_the_objective_never_rises(many, metric, relaxation):
         x = problem.pop("x")
         solution = soft_ecm(x, metric, relaxation=relaxation, links=links, max_iter=12, **problem)
         assert largest_rise(solution.history[0]) <= 1e-9, seed
-        masses = solution.found["masses"][0, : len(links.rows)]
+        masses = solution.extras["masses"][0, : len(links.rows)]
         np.testing.assert_allclose(masses.sum(-1), 1.0, rtol=1e-9)
         assert masses.min() >= 0
 

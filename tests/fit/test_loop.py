@@ -17,7 +17,7 @@ class State(Batch):
     number: torch.Tensor
 
     constraint = property(lambda self: torch.zeros_like(self.objective))
-    found = property(lambda self: {})
+    extras = property(lambda self: {})
 
     def checkpoint_tensors(self):
         return named_tensors(self, "state")

@@ -176,7 +176,7 @@ def test_runs_of_a_batch_are_what_they_are_alone():
     for run, begin in enumerate((start, other)):
         alone = iterate(problem, begin, 30)
         np.testing.assert_allclose(together.objective[run], alone.objective[0], rtol=1e-12)
-        torch.testing.assert_close(together.found["view_weights"][run], alone.found["view_weights"][0])
+        torch.testing.assert_close(together.extras["view_weights"][run], alone.extras["view_weights"][0])
 
 
 # ---------------------------------------------------------------------------------------------------- estimators

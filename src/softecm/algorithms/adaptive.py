@@ -53,7 +53,7 @@ class AdaptiveState(PlainState):
     linked: Tensor | None  # (runs, m, f + 1), of the linked objects
 
     @property
-    def found(self) -> Mapping[str, Tensor]:
+    def extras(self) -> Mapping[str, Tensor]:
         """The clusters' matrices, and masses that don't follow from them."""
         return {"matrices": self.matrices} | ({} if self.linked is None else {"masses": self.linked})
 
@@ -246,7 +246,7 @@ class AdaptiveECM(VectorAlgorithm):
 
     def metric_of(self, objects: Objects[Tensor], chosen: Settings, solution: Solution, run: int) -> SemiMetric:
         """A matrix a set."""
-        return adaptive_metric(solution.found["matrices"][run], chosen.focal)
+        return adaptive_metric(solution.extras["matrices"][run], chosen.focal)
 
 
 def adaptive_metric(matrices: Tensor, focal: FocalSets) -> SetQuadratic:

@@ -431,7 +431,8 @@ class PrototypeClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Evid
         if raw.in_blocks and hasattr(self, "model_"):
             from softecm.distributed import predict_scattered
 
-            columns, lazy = Columns.of(self), raw.without(getattr(self, "left_out_", None)).value
+            columns = Columns(self.n_features_in_, getattr(self, "feature_names_in_", None))
+            lazy = raw.without(getattr(self, "left_out_", None)).value
             return predict_scattered(self.model_, type(self).__name__, columns, lazy)  # type: ignore[return-value]
         x = self._encode(raw)  # refuses a model that is not fitted
         return self.model_.partition(x)

@@ -248,7 +248,7 @@ class BPEC(params.Iteration, params.FocalParameters, params.Masses, PrototypeClu
         alpha, beta, delta = float(self.alpha), float(self.beta), self.delta_
         cost = mass_cost(focal, alpha, beta, delta, like=x)
         solution = bpec(x, centers, focal, cost, adaptive=adaptive, max_iter=int(self.max_iter), tol=float(self.tol))
-        metric = adaptive_metric(solution.found["matrices"][0], focal) if adaptive else SquaredEuclidean()
+        metric = adaptive_metric(solution.extras["matrices"][0], focal) if adaptive else SquaredEuclidean()
         self.model_ = PrototypeModel(metric, space, focal, prototypes, alpha, beta, delta, tie=0.0)
         self._store(self.model_.partition(x))
         among = (centers[:, None] - centers).square().sum(-1).numpy()

@@ -129,7 +129,7 @@ class ConflictState(PlainState):
         return self.masses[:, :0]
 
     @property
-    def found(self) -> Mapping[str, Tensor]:
+    def extras(self) -> Mapping[str, Tensor]:
         """The masses."""
         return {"masses": self.masses}
 
@@ -254,7 +254,7 @@ def solved(
 ) -> list[ConflictRun]:
     """Sweeps from starting masses (runs, n, f + 1) until the stress stands still."""
     solution = iterate(problem, torch.tensor(starts), max_iter, callback=callback, checkpointer=checkpointer)
-    masses = solution.found["masses"].numpy()
+    masses = solution.extras["masses"].numpy()
     masses = masses / masses.sum(-1, keepdims=True)
     return [ConflictRun(*run) for run in zip(masses, solution.history, solution.converged.tolist(), strict=True)]
 

@@ -167,7 +167,7 @@ def best_objects(prices: NDArray[np.floating], ranking: Ranking, medoids: Indice
     return assigned
 
 
-def apart(starts: Indices, n: int) -> Indices:
+def distinct_starts(starts: Indices, n: int) -> Indices:
     """Starts (runs, c) in which no object comes twice: where too few were drawn any others of the n will do."""
     for z in starts:
         first = np.unique(z, return_index=True)[1]
@@ -246,7 +246,7 @@ class EvidentialMedoids(Algorithm[Encoded]):
         d = self.pairs.of(objects)[present][:, present]
         n, counts = len(d), objects.counts[present.numpy()]
         drawn = seed(draw, Precomputed(), Dissimilarities(n), d, counts, c, rng)
-        return torch.from_numpy(apart(drawn.numpy().astype(np.int64), n))
+        return torch.from_numpy(distinct_starts(drawn.numpy().astype(np.int64), n))
 
     def given(self, objects: Objects[Encoded], chosen: Settings) -> Tensor:
         """The objects a user gave (1, c)."""

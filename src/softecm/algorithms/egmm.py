@@ -299,19 +299,19 @@ class EGMM(params.Restarts, params.FocalParameters, EvidentialClusterer):
         self, counts: list[int], sample: Sample, rng: np.random.RandomState, callback: Callback | None
     ) -> tuple[FocalSets, list[MixtureRun], int]:
         """Fit each number of clusters and keep the best by its criterion."""
-        found, self.criteria_ = None, dict[str, float]()
+        best_fit, self.criteria_ = None, dict[str, float]()
         for c in counts:
             focal = params.sets_asked_for(c, self.max_cardinality, self.focal_sets)
             runs, best = self._climb(focal, sample, rng, callback)
-            likelihood = self._likelihood(sample, focal, runs[best].mixture)
+            likelihood = float(posteriors(sample.x, runs[best].mixture, focal.shares)[1] @ sample.counts)
             value = ebic(likelihood, sample.total, focal, sample.x.shape[1])
             self.criteria_[str(c)] = value
-            if found is None or value > self.ebic_:
-                found, self.ebic_, self.loglik_ = (focal, runs, best), value, likelihood
-            if c - found[0].n_clusters >= WORSE or stopped(callback):
+            if best_fit is None or value > self.ebic_:
+                best_fit, self.ebic_, self.loglik_ = (focal, runs, best), value, likelihood
+            if c - best_fit[0].n_clusters >= WORSE or stopped(callback):
                 break
-        assert found is not None
-        return found
+        assert best_fit is not None
+        return best_fit
 
     def _climb(
         self, focal: FocalSets, sample: Sample, rng: np.random.RandomState, callback: Callback | None
@@ -323,11 +323,11 @@ class EGMM(params.Restarts, params.FocalParameters, EvidentialClusterer):
         runs = [egmm(sample, alone, start, max_iter=SHORT, tol=tol, callback=callback) for start in starts]
         reached = np.array([run.history[-1] for run in runs])
         best = int(np.argmax(reached <= reached.min() + SAME * abs(reached.min())))  # of equals the first
-        found, sets = runs[best].mixture, len(focal) - c
+        mixture, sets = runs[best].mixture, len(focal) - c
         if sets:
-            weights = np.r_[(1.0 - SHARED) * found.weights, np.full(sets, SHARED / sets)]
-            found = found._replace(weights=weights)
-        runs[best] = egmm(sample, focal, found, max_iter=most, tol=tol, callback=callback)
+            weights = np.r_[(1.0 - SHARED) * mixture.weights, np.full(sets, SHARED / sets)]
+            mixture = mixture._replace(weights=weights)
+        runs[best] = egmm(sample, focal, mixture, max_iter=most, tol=tol, callback=callback)
         return runs, best
 
     def _starts(self, c: int, sample: Sample, rng: np.random.RandomState) -> Floats:
@@ -349,9 +349,6 @@ class EGMM(params.Restarts, params.FocalParameters, EvidentialClusterer):
                 )
         centers: Floats = drawn - np.average(sample.raw, axis=0, weights=sample.counts)
         return centers
-
-    def _likelihood(self, sample: Sample, focal: FocalSets, mixture: Mixture) -> float:
-        return float(posteriors(sample.x, mixture, focal.shares)[1] @ sample.counts)
 
     def _adopt(self, focal: FocalSets, runs: list[MixtureRun], best: int, middle: Floats) -> None:
         mixture = runs[best].mixture

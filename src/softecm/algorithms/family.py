@@ -169,9 +169,10 @@ class PrototypeFamily(FamilyParameters, PrototypeClusterer):
     def _ended(self, choice: MetricChoice, fit: Fit, outcome: Outcome) -> Fitted:
         """The model and the partition of a fit."""
         model = fit.model_of(outcome)
-        partition = fit.objects.partition(model)
-        if outcome.links is not None and "masses" in outcome.solution.found:
-            partition = with_linked(partition, outcome.links, outcome.solution.found["masses"], outcome.best)
+        objects: Any = fit.objects
+        partition = model.partition(objects.x.cpu()) if objects.are_here else objects.partition(model)
+        if outcome.links is not None and "masses" in outcome.solution.extras:
+            partition = with_linked(partition, outcome.links, outcome.solution.extras["masses"], outcome.best)
         return Fitted(choice, fit.objects, outcome, model, partition)
 
     def _fitted(self, choice: MetricChoice, chosen: Settings, raw: RawData, sample_weight: object) -> Fitted:

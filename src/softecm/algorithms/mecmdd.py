@@ -17,7 +17,7 @@ from softecm._engine import in_threads, threads
 from softecm.algorithms import parameters as params
 from softecm.algorithms import view_medoids
 from softecm.algorithms.base import EvidentialClusterer
-from softecm.algorithms.ecmdd import apart
+from softecm.algorithms.ecmdd import distinct_starts
 from softecm.algorithms.view_medoids import Floats, Indices, ViewMedoids, ViewMedoidState
 from softecm.belief import CredalPartition, FocalSets
 from softecm.constraints import warn_of_labels
@@ -274,7 +274,7 @@ class MECMdd(params.Restarts, params.FocalParameters, params.Masses, params.Clus
             c,
             rng,
         )
-        return apart(drawn.numpy().astype(np.int64), n)
+        return distinct_starts(drawn.numpy().astype(np.int64), n)
 
     def _adopt(self, problem: ViewMedoids, state: ViewMedoidState, names: tuple[str, ...]) -> None:
         price = problem.price(state.weights)

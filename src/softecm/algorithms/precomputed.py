@@ -86,7 +86,7 @@ class DiscreteState(Batch):
     objective: Tensor  # (runs,)
     constraint: Tensor  # (runs,)
     change: Tensor  # (runs,)
-    found: ClassVar[Mapping[str, Tensor]] = {}
+    extras: ClassVar[Mapping[str, Tensor]] = {}
     SUFFICIENT: ClassVar[tuple[str, ...]] = ("medoids",)
 
 

@@ -48,7 +48,7 @@ class VectorAlgorithm(Algorithm[Tensor]):
     def between(self, objects: Objects[Tensor], solution: Solution, n_clusters: int) -> list[NDArray[np.float64]]:
         """Squared distances of the centres in the data's own unit; clusters of different shape are apart, too."""
         unit = self.unit(objects.x, objects.weights)
-        matrices = solution.found.get("matrices")
+        matrices = solution.extras.get("matrices")
         tables = []
         for run in range(len(solution.objective)):
             centers = self.prototypes_of(objects, solution, run)[:n_clusters]

@@ -47,7 +47,7 @@ class SoftECMAlgorithm(Algorithm[Encoded | Scattered]):
             near = clusters.to(self.device_of_runs(objects, clusters, None))
             middles = set_barycenters(objects.metric, chosen.focal, near, None, GAIN * chosen.tol)
             places = torch.cat([clusters, middles.to(clusters.device)], 1)
-        if "view_weights" in singles.found:
+        if "view_weights" in singles.extras:
             return self._weighed_with_sets(objects, chosen, cost, singles, places)
         evaluation = evaluate(objects.metric, objects.x, places, cost, sums=False)
         return extended(singles, places, evaluation.cost)
@@ -56,10 +56,10 @@ class SoftECMAlgorithm(Algorithm[Encoded | Scattered]):
         self, objects: Objects[Encoded | Scattered], chosen: Settings, cost: MassCost, singles: Solution, places: Tensor
     ) -> Solution:
         """The same where each run has weights of views of its own; a set has the mean of its clusters'."""
-        weights = singles.found["view_weights"]
+        weights = singles.extras["view_weights"]
         means = torch.tensor(chosen.focal.shares).to(weights)
         shares = torch.einsum("fc,rcl->rfl", means, weights[:, : chosen.n_clusters])
-        singles = replace(singles, found={**singles.found, "view_weights": shares})
+        singles = replace(singles, extras={**singles.extras, "view_weights": shares})
         totals = []
         for run in range(len(places)):
             at = torch.tensor([run], device=places.device)
@@ -71,7 +71,7 @@ class SoftECMAlgorithm(Algorithm[Encoded | Scattered]):
         self, objects: Objects[Encoded | Scattered], chosen: Settings, solution: Solution, run: int
     ) -> SemiMetric:
         """The objects' metric, with the weights of views that a run found."""
-        weights, metric = solution.found.get("view_weights"), objects.metric
+        weights, metric = solution.extras.get("view_weights"), objects.metric
         if weights is None or not isinstance(metric, Weighed) or metric.weighing is None:
             return metric
         return metric.reweighed(weights[run], metric.weighing.of, chosen.n_clusters)

@@ -59,7 +59,7 @@ class WeighedState(PlainState):
     SUFFICIENT: ClassVar[tuple[str, ...]] = ("free", "views", "columns")
 
     @property
-    def found(self) -> Mapping[str, Tensor]:
+    def extras(self) -> Mapping[str, Tensor]:
         """The weights, the same for all sets: what a run finds is numbered like its clusters."""
         f = self.prototypes.shape[1]
         each = {"views": self.views, "columns": self.columns}
@@ -234,8 +234,8 @@ class WMVECAlgorithm(Algorithm[Views]):
     def metric_of(self, objects: Objects[Views], chosen: Settings, solution: Solution, run: int) -> SemiMetric:
         """With the weights that a run found; those of views add up to 1."""
         metric, (rows, widths) = objects.metric, rows_of(objects.x)
-        views = solution.found["views"][run, 0].double().cpu()
-        columns = solution.found["columns"][run, 0].double().cpu()
+        views = solution.extras["views"][run, 0].double().cpu()
+        columns = solution.extras["columns"][run, 0].double().cpu()
         units = self._column_units(spreads_of(rows, objects.weights), widths).double().cpu()
         cut = [(width,) for width in widths]
         parts = [

@@ -6,6 +6,7 @@ from abc import abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
+from operator import attrgetter
 from typing import Any, ClassVar, Generic, Unpack, cast
 
 import numpy as np
@@ -230,7 +231,9 @@ class RunBatch(Generic[X]):
     def cost(self, like: Tensor | None = None, weights: Tensor | None = None) -> MassCost:
         """What a mass costs, in numbers like the start by default, for all objects or for some that have these weights."""
         focal, runs = self.settings.focal, len(self.each)
-        prices = np.array([(s.alpha, s.beta, np.inf if s.delta is None else s.delta) for s in self.each]).T
+        prices = np.empty((3, runs))
+        for run, own in enumerate(self.each):
+            prices[:, run] = own.alpha, own.beta, np.inf if own.delta is None else own.delta
         weights = self.objects.weights if weights is None else weights
         like = self.start if like is None else like
         return mass_cost(focal, *prices, like=like, runs=runs, weights=weights, rule=self.rule)
@@ -388,8 +391,8 @@ class Fit:
             "checkpointer": checkpoints,
             "gain": settings.gain,
         }
-        of_runs = [each[cell] for cell in groups]
-        lam = np.array([cell.lam for cell in of_runs], dtype=np.float64)
+        of_runs = np.repeat(np.array(each, dtype=object), sizes).tolist()
+        lam = np.array(list(map(attrgetter("lam"), of_runs)), dtype=np.float64)
         batch = RunBatch(objects, settings, of_runs, start, lam, algorithm.masses, links)
         hard = algorithm.relaxes and settings.relaxation is Exact and len(settings.focal) > settings.n_clusters
         if hard and not has_barycenters(objects.metric, start[0, :1]):

@@ -107,7 +107,7 @@ def _check_batch(content: Content, name: str, values: NDArray[np.generic], lead:
 def check_state(problem: Problem[Any], start: Tensor, tensors: Mapping[str, Tensor], n_objects: int) -> None:
     """The algorithm's own arrays have the names, types and shapes of a state begun at ``start``, a single run."""
     fresh: RunState = problem.select(torch.zeros(1, dtype=torch.int64, device=start.device)).begin(start)
-    like = {f"found.{name}": part for name, part in fresh.found.items()} | {"prototypes": fresh.prototypes}
+    like = {f"found.{name}": part for name, part in fresh.extras.items()} | {"prototypes": fresh.prototypes}
     like |= fresh.checkpoint_tensors()
     own = {
         name: part for name, part in tensors.items() if name == "prototypes" or name.startswith(("state.", "found."))

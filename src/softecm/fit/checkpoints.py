@@ -91,7 +91,7 @@ def content_number(space: Space, x: Encoded, weights: NDArray[np.float64] | None
 
 
 @dataclass(frozen=True)
-class Kept:
+class SavedFit:
     """What a file holds of a fit."""
 
     description: dict[str, Any]
@@ -101,9 +101,9 @@ class Kept:
 class Checkpoints:
     """A ``Checkpointer`` that writes to one file."""
 
-    def __init__(self, plan: Plan, who: Mapping[str, str], kept: Kept | None, device: torch.device) -> None:
-        self.plan, self.who, self._kept, self._device = plan, dict(who), kept, device
-        self.phase, self.facts = "", dict[str, Any]() if kept is None else dict(kept.description["facts"])
+    def __init__(self, plan: Plan, who: Mapping[str, str], saved: SavedFit | None, device: torch.device) -> None:
+        self.plan, self.who, self._saved, self._device = plan, dict(who), saved, device
+        self.phase, self.facts = "", dict[str, Any]() if saved is None else dict(saved.description["facts"])
         self._fresh: Callable[[], Tensor] | None = None
 
     @classmethod
@@ -116,25 +116,25 @@ class Checkpoints:
             _check_same(plan.path, description.get("who"), who)
             check_contents(description, arrays, int(who["n_clusters"]))
             tensors = {name: torch.from_numpy(np.array(value)) for name, value in arrays.items()}
-            return cls(plan, who, Kept(description, tensors), device)
+            return cls(plan, who, SavedFit(description, tensors), device)
 
     @property
     def reached(self) -> str:
         """The phase the earlier fit was in: "starts", "clusters" or "sets"; empty where the fit begins anew."""
-        return "" if self._kept is None else str(self._kept.description["phase"])
+        return "" if self._saved is None else str(self._saved.description["phase"])
 
     def enter(self, phase: str, **facts: Any) -> None:
         """The fit's next loop, with what was found on the way to it; a file of another phase is gone on from no more."""
         if self.reached != phase:
-            self._kept = None
+            self._saved = None
         self.phase, self.facts = phase, facts
 
     @property
     def start(self) -> Tensor:
         """Prototypes (runs, f, *shape) as the checkpoint has them: so many runs, of this type and on this device."""
-        assert self._kept is not None  # only where a phase was reached
+        assert self._saved is not None  # only where a phase was reached
         with _whole(self.plan.path):
-            return self._kept.tensors["prototypes"].to(self._device)
+            return self._saved.tensors["prototypes"].to(self._device)
 
     def expect(self, fresh: Callable[[], Tensor]) -> None:
         """Where a run of the next loop could begin (1, ...): what the file holds must look like what follows from it."""
@@ -142,12 +142,12 @@ class Checkpoints:
 
     def restored(self, problem: Problem[S]) -> Rounds | None:
         """Where the earlier fit stood."""
-        if self._kept is None:
+        if self._saved is None:
             return None
         with _whole(self.plan.path):
             if self._fresh is not None:
-                check_state(problem, self._fresh(), self._kept.tensors, int(self.who["n_objects"]))
-            return _rounds(problem, self._kept, self._device)
+                check_state(problem, self._fresh(), self._saved.tensors, int(self.who["n_objects"]))
+            return _rounds(problem, self._saved, self._device)
 
     def keep(self, rounds: Rounds) -> None:
         """Write every so many rounds, and at the end."""
@@ -163,7 +163,7 @@ class Checkpoints:
             "phase": self.phase,
             "facts": self.facts,
             "iteration": rounds.iteration,
-            "found": list(rounds.ended.found),
+            "found": list(rounds.ended.extras),
         }
         try:
             tensor_file(self.plan.path, json.dumps(description), _arrays(rounds))
@@ -208,7 +208,7 @@ def _arrays(rounds: Rounds) -> dict[str, NDArray[Any]]:
     ended = rounds.ended
     tensors = {"active": rounds.active, "still": rounds.still, "change": rounds.change, "prototypes": ended.prototypes}
     tensors |= rounds.state.checkpoint_tensors()
-    tensors |= {f"found.{name}": part for name, part in ended.found.items()}
+    tensors |= {f"found.{name}": part for name, part in ended.extras.items()}
     arrays = {name: np.ascontiguousarray(part.detach().cpu().numpy()) for name, part in tensors.items()}
     return arrays | {
         "objective": ended.objective,
@@ -219,9 +219,9 @@ def _arrays(rounds: Rounds) -> dict[str, NDArray[Any]]:
     }
 
 
-def _rounds(problem: Problem[S], kept: Kept, device: torch.device) -> Rounds:
+def _rounds(problem: Problem[S], saved: SavedFit, device: torch.device) -> Rounds:
     """The inverse of ``_arrays``."""
-    parts = kept.tensors
+    parts = saved.tensors
     ended = Solution(
         parts["prototypes"].to(device),
         parts["objective"].numpy(),
@@ -229,14 +229,14 @@ def _rounds(problem: Problem[S], kept: Kept, device: torch.device) -> Rounds:
         (),
         parts["n_iter"].numpy(),
         parts["converged"].numpy(),
-        found={name: parts[f"found.{name}"].to(device) for name in kept.description["found"]},
+        extras={name: parts[f"found.{name}"].to(device) for name in saved.description["found"]},
     )
     active = parts["active"]
     if len(active) < len(ended.objective):
         problem = problem.select(active.to(device))
     state = problem.resumed({k: v.to(device) for k, v in parts.items() if k.startswith("state.")})
-    if set(ended.found) != set(state.found):
-        raise Misfit(f"what it found should be {', '.join(state.found) or 'nothing'}")
+    if set(ended.extras) != set(state.extras):
+        raise Misfit(f"what it found should be {', '.join(state.extras) or 'nothing'}")
     trace = tuple(parts["trace"].numpy())
-    iteration = int(kept.description["iteration"])
+    iteration = int(saved.description["iteration"])
     return Rounds(iteration, state, active, parts["still"], parts["change"].to(device), ended, trace)

@@ -283,7 +283,7 @@ def with_sets(fit: Fit, plans: Sequence[Planned]) -> list[Outcome]:
     clusters = best.prototypes[:, : cells[0].n_clusters]
     batch = RunBatch(fit.objects, cells[0], cells, clusters, np.zeros(len(cells)), fit.algorithm.masses)
     without = replace(batch, settings=replace(cells[0], focal=singles[0].chosen.focal))
-    alone, solution = (fit.algorithm.with_sets(one, best) for one in (without, batch))
+    alone, solution = fit.algorithm.with_sets(without, best), fit.algorithm.with_sets(batch, best)
     # The clusters were found with a closer delta than that of the masses: their histories are shifted to what they cost
     # with the last one, so that neither a round nor the sets raise what is shown.
     history = []

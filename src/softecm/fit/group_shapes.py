@@ -370,10 +370,10 @@ def objective(objects: Objects[Encoded | Scattered], model: PrototypeModel) -> f
 
 
 def own_partition(
-    objects: InMemory[torch.Tensor], shape: GroupShape, model: PrototypeModel, chosen: Settings
+    objects: Any, shape: GroupShape, model: PrototypeModel, chosen: Settings
 ) -> tuple[CredalPartition, Links | None]:
     """The partition that a model of own shapes gives, and the links that it heeds; the prototypes stay where they are."""
-    partition = objects.partition(model)
+    partition = model.partition(objects.x.cpu()) if objects.are_here else objects.partition(model)
     if chosen.pairs is None or not chosen.pairs.some:
         return partition, None
     x = objects.x.cpu().double().numpy()

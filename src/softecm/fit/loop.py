@@ -53,12 +53,20 @@ class Solution:
     n_iter: NDArray[np.int64]
     converged: NDArray[np.bool_]
     residual: NDArray[np.float64] | None = None
-    found: Mapping[str, Tensor] = field(default_factory=dict)
+    extras: Mapping[str, Tensor] = field(default_factory=dict)
 
     def part(self, runs: slice) -> Solution:
         """Some of the runs."""
-        cut: dict[str, Any] = {k: v[runs] for k, v in vars(self).items() if k != "found" and v is not None}
-        return Solution(**cut, found={name: part[runs] for name, part in self.found.items()})
+        return Solution(
+            self.prototypes[runs],
+            self.objective[runs],
+            self.constraint[runs],
+            self.history[runs],
+            self.n_iter[runs],
+            self.converged[runs],
+            None if self.residual is None else self.residual[runs],
+            {name: part[runs] for name, part in self.extras.items()} if self.extras else {},
+        )
 
     @staticmethod
     def joined(parts: Sequence[Solution]) -> Solution:
@@ -74,7 +82,7 @@ class Solution:
             np.concatenate([part.n_iter for part in parts]),
             np.concatenate([part.converged for part in parts]),
             np.concatenate(residuals) if residuals else None,
-            {name: torch.cat([part.found[name] for part in parts]) for name in parts[0].found},
+            {name: torch.cat([part.extras[name] for part in parts]) for name in parts[0].extras},
         )
 
 
@@ -170,7 +178,7 @@ class RunState(Protocol):
         """(runs,): largest change of a mass since the round before."""
 
     @property
-    def found(self) -> Mapping[str, Tensor]:
+    def extras(self) -> Mapping[str, Tensor]:
         """What else the outcome must hold, by name, leading with the run."""
 
     def select(self, runs: Tensor) -> Self:
@@ -242,7 +250,7 @@ class Rounds:
             (),
             np.zeros(runs, dtype=np.int64),
             np.zeros(runs, dtype=bool),
-            found={name: part.clone() for name, part in state.found.items()} if state.found else {},
+            extras={name: part.clone() for name, part in state.extras.items()} if state.extras else {},
         )
         still = torch.zeros(runs, dtype=torch.int64)
         return Rounds(0, state, torch.arange(runs), still, state.change, ended, (objective,))
@@ -274,10 +282,10 @@ class Rounds:
         objective[index[better]], constraint[index[better]] = now[better], price[better]
         n_iter, converged = old.n_iter.copy(), old.converged.copy()
         n_iter[index], converged[index] = self.iteration, (self.still >= patience).numpy()
-        prototypes, found = old.prototypes.index_copy(0, rows, state.prototypes[take]), old.found
-        if found:
-            found = {name: found[name].index_copy(0, rows, part[take]) for name, part in state.found.items()}
-        ended = Solution(prototypes, objective, constraint, (), n_iter, converged, old.residual, found)
+        prototypes, extras = old.prototypes.index_copy(0, rows, state.prototypes[take]), old.extras
+        if extras:
+            extras = {name: extras[name].index_copy(0, rows, part[take]) for name, part in state.extras.items()}
+        ended = Solution(prototypes, objective, constraint, (), n_iter, converged, old.residual, extras)
         if not bool(done.any()):
             return replace(self, ended=ended)
         going = (~done).nonzero()[:, 0]

@@ -15,7 +15,6 @@ from torch import Tensor
 
 from softecm._engine import LARGE_WORK, check_memory, choose_device
 from softecm._text import place
-from softecm.belief import CredalPartition
 from softecm.distances.auto import try_metric
 from softecm.distances.base import Learner, SemiMetric, blocks, distances_of, nearest_of
 from softecm.fit.checkpoints import content_number
@@ -185,11 +184,6 @@ class Columns:
     n_features: int
     names: NDArray[np.object_] | None
 
-    @staticmethod
-    def of(checked: Any) -> Columns:
-        """As an estimator that has checked its data holds them."""
-        return Columns(int(checked.n_features_in_), getattr(checked, "feature_names_in_", None))
-
 
 @dataclass(frozen=True)
 class Objects(ABC, Generic[X]):
@@ -238,10 +232,6 @@ class Objects(ABC, Generic[X]):
     @abstractmethod
     def seeded(self, n_clusters: int, draw: Draw, rng: np.random.RandomState) -> Tensor:
         """Starting prototypes (runs, c, *shape)."""
-
-    @abstractmethod
-    def partition(self, model: PrototypeModel) -> Any:
-        """The credal partition a model gives them, where they are."""
 
     @abstractmethod
     def content(self) -> int:
@@ -332,10 +322,6 @@ class InMemory(Objects[E]):
         """From the distances of all objects."""
         return two_nearest(model, self.x.cpu(), self.counts)
 
-    def partition(self, model: PrototypeModel) -> CredalPartition:
-        """The credal partition a model gives them."""
-        return model.partition(self.x.cpu())
-
     def content(self) -> int:
         """The sum of the objects' keys."""
         return content_number(self.space, self.x, None if self.weights is None else self.counts)
@@ -420,7 +406,7 @@ def in_memory(
     rows = space.check(checked, raw, reset=known is None)
     if not isinstance(space, Dissimilarities):
         refuse_dissimilarities(rows)
-    columns = Columns.of(checked)
+    columns = Columns(int(vars(checked)["n_features_in_"]), vars(checked).get("feature_names_in_"))
     own_weights = None if sample_weight is None else check_weights(sample_weight, rows)
     if known is None:
         space = (space if own_weights is None else space.weighted(own_weights)).fit(rows, dtype=chosen.dtype)

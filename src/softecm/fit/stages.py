@@ -333,8 +333,8 @@ def in_order(solution: Solution, run: int) -> Solution:
     while width < places.shape[1] and len(torch.unique(places[:, :width], dim=0)) < len(places):
         width *= 8
     order = torch.as_tensor(np.lexsort(places[:, :width].double().cpu().numpy().T[::-1]), device=places.device)
-    found = {name: part[:, order] for name, part in solution.found.items()} if solution.found else {}
-    return replace(solution, prototypes=solution.prototypes[:, order], found=found)
+    extras = {name: part[:, order] for name, part in solution.extras.items()} if solution.extras else {}
+    return replace(solution, prototypes=solution.prototypes[:, order], extras=extras)
 
 
 def sample_size(n_clusters: int) -> int:

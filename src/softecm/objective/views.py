@@ -60,7 +60,7 @@ class ViewsState(Batch):
     SUFFICIENT: ClassVar[tuple[str, ...]] = ("free", "weights")
 
     @property
-    def found(self) -> Mapping[str, Tensor]:
+    def extras(self) -> Mapping[str, Tensor]:
         """The weights."""
         return {"view_weights": self.shares}
 
