@@ -23,11 +23,11 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "src"))
 
 import numpy as np
 import torch
+from penalty_runs import penalty_run
 
 from softecm import FocalSets, SoftECM
 from softecm.datasets import make_cbf
-from softecm.distances import SoftDTW, SquaredEuclidean
-from softecm.fit.algorithm import soft_ecm
+from softecm.distances import SoftDTW
 from softecm.selection import sweep
 
 SETS = ("BasicMotions", "ERing", "CBF", "AtrialFibrillation")
@@ -50,13 +50,12 @@ def load(name: str, arrays: str | None) -> tuple[np.ndarray, int]:
 def round_seconds(x: torch.Tensor, beta: float, rounds: int) -> float:
     """Seconds a round: the difference of a long and a short fit, so that what happens once drops out."""
     focal, start = FocalSets.up_to(8, 2), x[:8][None].double().clone()
-    options: dict[str, Any] = {"alpha": 1.0, "beta": beta, "delta": 5.0, "lam": 1.0, "tol": 0.0}
     times = []
     for count in (1, 1, 1 + rounds):  # the first warms up
         if x.is_cuda:
             torch.cuda.synchronize()
         begun = time.perf_counter()
-        soft_ecm(x, SquaredEuclidean(), focal, start, max_iter=count, **options)
+        penalty_run(x, focal, start, beta=beta, delta=5.0, max_iter=count)
         if x.is_cuda:
             torch.cuda.synchronize()
         times.append(time.perf_counter() - begun)

@@ -154,24 +154,15 @@ def rounds(arguments):
 def memory_round(n, count):
     """Seconds a round on a tensor, without the masses of all objects at the end."""
     import torch
+    from penalty_runs import penalty_run
 
     from softecm.belief import FocalSets
-    from softecm.distances import SquaredEuclidean
-    from softecm.fit.algorithm import soft_ecm
 
     x = torch.from_numpy(np.concatenate([some_rows(min(500_000, n - i), i) for i in range(0, n, 500_000)])).double()
     focal = FocalSets.make(CLUSTERS, 2, None)
     times = []
-    soft_ecm(
-        x,
-        SquaredEuclidean(),
-        focal,
-        torch.from_numpy(CENTERS).double()[None],
-        delta=10.0,
-        tol=0.0,
-        max_iter=count,
-        callback=lambda _: times.append(time.perf_counter()),
-    )
+    start = torch.from_numpy(CENTERS).double()[None]
+    penalty_run(x, focal, start, delta=10.0, max_iter=count, callback=lambda _: times.append(time.perf_counter()))
     return statistics.median(np.diff(times).tolist())
 
 

@@ -20,12 +20,11 @@ from pathlib import Path
 
 import numpy as np
 import torch
+from penalty_runs import penalty_run
 from sklearn.cluster import KMeans
 
 from softecm import SoftECM
 from softecm.belief import FocalSets
-from softecm.distances import SquaredEuclidean
-from softecm.fit.algorithm import soft_ecm
 
 warnings.simplefilter("ignore")
 
@@ -47,9 +46,7 @@ def our_round(X, focal, beta, rounds=6):
     start = x[None, : focal.n_clusters].clone()
 
     def run(n):
-        return lambda: soft_ecm(
-            x, SquaredEuclidean(), focal, start, alpha=1.0, beta=beta, delta=5.0, lam=1.0, tol=0.0, max_iter=n
-        )
+        return lambda: penalty_run(x, focal, start, beta=beta, delta=5.0, max_iter=n)
 
     run(1)()
     return (least(run(1 + rounds), 3) - least(run(1), 3)) / rounds

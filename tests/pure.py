@@ -17,9 +17,45 @@ from softecm.algorithms.precomputed import discrete_problem
 from softecm.algorithms.quadratic import spread_problem
 from softecm.algorithms.recm import RelationalProblem
 from softecm.distances.squared_euclidean import SquaredEuclidean
-from softecm.fit.algorithm import soft_ecm
+from softecm.fit.algorithm import approach, soft_ecm_problem
 from softecm.fit.loop import Solution, iterate
 from softecm.objective.equations import MassCost, mass_cost
+from softecm.objective.problem import RELAXATIONS, SOLVERS, Exact, Gap, has_barycenters
+
+
+def soft_ecm(
+    x: Any,
+    metric: Any,
+    focal: Any,
+    init: Tensor,
+    *,
+    alpha: Any = 1.0,
+    beta: Any = 1.2,
+    delta: Any = None,
+    lam: Any = 1.0,
+    relaxation: str = "penalty",
+    solver: Any = "auto",
+    weights: Tensor | None = None,
+    tol: float = 1e-4,
+    links: Any = None,
+    pull: Any = None,
+    max_iter: int = 200,
+    **how: Any,
+) -> Solution:
+    """Soft-ECM from each of several starts at once; parameters are numbers, or one for each run."""
+    kind, by = RELAXATIONS[relaxation], SOLVERS[solver] if isinstance(solver, str) else solver
+    cost = mass_cost(focal, alpha, beta, delta, like=init, runs=len(init), weights=weights)
+
+    def problem(kind: Any, lam: Any) -> Any:
+        return soft_ecm_problem(
+            x, metric, focal, cost, lam=lam, relaxation=kind, solver=by, links=links, pull=pull, tol=tol
+        )
+
+    hard = kind is Exact and len(focal) > focal.n_clusters
+    if not hard or has_barycenters(metric, init[0, :1]):
+        return iterate(problem(kind, lam), init, max_iter, **how)
+    prices = np.broadcast_to(np.asarray(lam, dtype=np.float64), len(init))
+    return approach(metric, focal, init, prices, lambda price: problem(Gap, price), max_iter, how)
 
 
 def cost_of(focal: Any, like: Tensor, runs: int, beta: Any, options: dict[str, Any]) -> MassCost:

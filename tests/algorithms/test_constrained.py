@@ -6,11 +6,11 @@ import pytest
 import torch
 
 from problems import largest_rise, random_problem
+from pure import soft_ecm
 from softecm import ECM, FCM, CredalPartition, FocalSets, SoftECM, load_model
 from softecm.constraints import Constraints, kept, sample_constraints
 from softecm.datasets import make_blobs, make_mixed_blobs
 from softecm.distances import Euclidean, SquaredEuclidean
-from softecm.fit.algorithm import soft_ecm
 from softecm.native.library import Array, Float, Int, function
 from softecm.objective.linked import WeightedPairs
 from softecm.objective.links import Links

@@ -5,10 +5,10 @@ import pytest
 import torch
 
 from golden import columns, load
+from pure import soft_ecm
 from softecm import ECM, FocalSets
 from softecm.datasets import load_diamond
 from softecm.distances import SquaredEuclidean
-from softecm.fit.algorithm import soft_ecm
 from softecm.objective.equations import mass_cost, masses_of, update_masses
 
 FILES = ("ecm_butterfly", "ecm_iris", "ecm_fourclass")

@@ -9,11 +9,11 @@ import torch
 from sklearn.metrics import adjusted_rand_score
 
 from problems import largest_rise
+from pure import soft_ecm
 from softecm import SoftECM
 from softecm.belief import FocalSets
 from softecm.datasets import make_blobs
 from softecm.distances import SEMI_METRICS, ClosedForm, Mahalanobis, SemiMetric, Sums
-from softecm.fit.algorithm import soft_ecm
 from softecm.optim import GradientDescent
 from softecm.testing import check_semimetric
 

@@ -10,12 +10,12 @@ import torch
 from sklearn.metrics import adjusted_rand_score
 
 from problems import largest_rise
+from pure import soft_ecm
 from softecm import SoftECM, datasets, scores
 from softecm.belief import FocalSets
 from softecm.datasets import make_mixed_blobs
 from softecm.distances import Hamming, Mixed
 from softecm.distances.base import check_distances
-from softecm.fit.algorithm import soft_ecm
 from softecm.testing import check_semimetric
 
 TV = Hamming(kind="total-variation")

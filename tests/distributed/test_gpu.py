@@ -7,11 +7,11 @@ import pytest
 import torch
 
 from distributed_problems import scattered
+from pure import soft_ecm
 from softecm.belief import FocalSets
 from softecm.distances import SquaredEuclidean
 from softecm.distributed.engines import Placement
 from softecm.distributed.passes import distances_of_block, mean_distance, quantile
-from softecm.fit.algorithm import soft_ecm
 from softecm.spaces.scattered import Block
 
 

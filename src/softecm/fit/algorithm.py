@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from operator import attrgetter
-from typing import Any, ClassVar, Generic, Unpack, cast
+from typing import Any, ClassVar, Generic, cast
 
 import numpy as np
 import torch
@@ -28,8 +28,6 @@ from softecm.objective.equations import POWER_MASSES, MassCost, MassRule, evalua
 from softecm.objective.linked import LinkedProblem
 from softecm.objective.links import Links
 from softecm.objective.problem import (
-    RELAXATIONS,
-    SOLVERS,
     Exact,
     Gap,
     Relaxation,
@@ -93,58 +91,6 @@ def soft_ecm_problem(
     races = not metric.closed_form.quadratic  # rounds with an exact step cost next to nothing
     problem = SoftECMProblem(metric, x, cost, relaxed, by, tol, by.patience, races, pull, alone)
     return problem if links is None else LinkedProblem.of(problem, links)
-
-
-def soft_ecm(
-    x: Encoded | Scattered,
-    metric: SemiMetric,
-    focal: FocalSets,
-    init: Tensor,
-    *,
-    alpha: Numbers = 1.0,
-    beta: Numbers = 1.2,
-    delta: Numbers | None = None,
-    lam: Numbers = 1.0,
-    relaxation: str = "penalty",
-    solver: str | Solver = "auto",
-    weights: Tensor | None = None,
-    links: Links | None = None,
-    pull: PrototypePull | None = None,
-    tol: float = 1e-4,
-    max_iter: int = 200,
-    **how: Unpack[LoopOptions],
-) -> Solution:
-    """Cluster encoded objects from each of several starts at once.
-
-    Parameters
-    ----------
-    x : encoded objects
-    init : Tensor (runs, c, *shape) or (runs, f, *shape)
-        The clusters' starting prototypes, or all of them.
-    alpha, beta, delta, lam : float, or one number per run
-    relaxation : {"penalty", "gap", "exact"}
-    solver : {"auto", "gradient", "descent"} or a solver
-    weights : Tensor (n,), optional
-        How much each object counts.
-    links : Links, optional
-        Must-links and cannot-links between objects.
-    pull : PrototypePull, optional
-        Prototypes known before.
-    callback, groups, checkpointer, gain : as for :func:`softecm.fit.loop.iterate`
-    """
-    kind, by = RELAXATIONS[relaxation], SOLVERS[solver] if isinstance(solver, str) else solver
-    cost = mass_cost(focal, alpha, beta, delta, like=init, runs=len(init), weights=weights)
-
-    def problem(kind: type[Relaxation], lam: Numbers) -> Problem[Any]:
-        return soft_ecm_problem(
-            x, metric, focal, cost, lam=lam, relaxation=kind, solver=by, links=links, pull=pull, tol=tol
-        )
-
-    hard = kind is Exact and len(focal) > focal.n_clusters
-    if not hard or has_barycenters(metric, init[0, :1]):
-        return iterate(problem(kind, lam), init, max_iter, **how)
-    prices = np.broadcast_to(np.asarray(lam, dtype=np.float64), len(init))
-    return approach(metric, focal, init, prices, lambda price: problem(Gap, price), max_iter, how)
 
 
 def approach(
