@@ -247,19 +247,9 @@ class Evaluation(Batch):
     masses: Tensor | None  # (runs, n, f + 1), where few enough to keep
 
     def plus(self, other: Evaluation) -> Evaluation:
-        """The evaluation of two blocks of objects together; their masses are not kept."""
-
-        def both(a: Tensor | None, b: Tensor | None) -> Tensor | None:
-            return None if a is None or b is None else a + b
-
-        return Evaluation(
-            self.cost + other.cost,
-            self.gradient + other.gradient,
-            both(self.curvature, other.curvature),
-            both(self.moment, other.moment),
-            torch.maximum(self.change, other.change),
-            None,
-        )
+        """The evaluation of two blocks of objects together, without their masses; what one lacks is None."""
+        total = mapped(torch.add, replace(self, masses=None), other)
+        return replace(total, change=torch.maximum(self.change, other.change))
 
 
 @dataclass(frozen=True)

@@ -236,19 +236,10 @@ class MECMdd(params.Restarts, params.FocalParameters, params.Masses, params.Clus
         return self
 
     def _problem(self, views: Floats, focal: FocalSets, counts: Floats | None) -> ViewMedoids:
-        return ViewMedoids(
-            views,
-            focal,
-            Weighing(self.constraint, SET if self.weights == "local" else ALL, float(self.s)),
-            float(self.alpha),
-            float(self.beta),
-            self._squares(views, counts),
-            self.form,
-            0.0 if self.form == view_medoids.FREE else float(self.gamma),
-            float(self.eta),
-            float(self.lam),
-            counts,
-        )
+        weighing = Weighing(self.constraint, SET if self.weights == "local" else ALL, float(self.s))
+        alpha, beta, eta, lam = map(float, (self.alpha, self.beta, self.eta, self.lam))
+        gamma, delta2 = 0.0 if self.form == view_medoids.FREE else float(self.gamma), self._squares(views, counts)
+        return ViewMedoids(views, focal, weighing, alpha, beta, delta2, self.form, gamma, eta, lam, counts)
 
     def _squares(self, views: Floats, counts: Floats | None) -> Floats:
         """The price of the empty set in each view (views,)."""
@@ -265,15 +256,8 @@ class MECMdd(params.Restarts, params.FocalParameters, params.Masses, params.Clus
         if params.is_given(self.init):
             return check_indices("init", as_plain(self.init, "init"), n, c)[None]
         d, rng = torch.from_numpy(view_medoids.alike(views)), check_random_state(self.random_state)
-        drawn = seed(
-            Draw(str(self.init), int(self.n_init)),
-            Precomputed(),
-            Dissimilarities(n),
-            d,
-            np.ones(n) if counts is None else counts,
-            c,
-            rng,
-        )
+        counts, draw = np.ones(n) if counts is None else counts, Draw(str(self.init), int(self.n_init))
+        drawn = seed(draw, Precomputed(), Dissimilarities(n), d, counts, c, rng)
         return distinct_starts(drawn.numpy().astype(np.int64), n)
 
     def _adopt(self, problem: ViewMedoids, state: ViewMedoidState, names: tuple[str, ...]) -> None:

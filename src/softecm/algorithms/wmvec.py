@@ -209,18 +209,9 @@ class WMVECAlgorithm(Algorithm[Views]):
         heat = float((units * spreads).sum()) / len(widths) or 1.0
         heats = self.temperature * heat, self.feature_temperature * heat / len(widths)
         units = units * self._column_units(spreads, widths)
-        return WeighedProblem(
-            rows,
-            widths,
-            units,
-            cost,
-            torch.tensor(batch.settings.focal.shares).to(batch.start),
-            self.rule,
-            batch.settings.tol,
-            heats[0],
-            heats[1] if self.features else None,
-            REGULAR * units * spreads,
-        )
+        mean, tol = torch.tensor(batch.settings.focal.shares).to(batch.start), batch.settings.tol
+        column_heat, regular = heats[1] if self.features else None, REGULAR * units * spreads
+        return WeighedProblem(rows, widths, units, cost, mean, self.rule, tol, heats[0], column_heat, regular)
 
     @staticmethod
     def _units(objects: Objects[Views]) -> list[float]:

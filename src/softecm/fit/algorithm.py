@@ -386,15 +386,9 @@ class Fit:
         prototypes = self.algorithm.prototypes_of(self.objects, solution, run)
         if self.objects.space.sparse and chosen.relaxation in (None, Exact):  # sets follow from their clusters
             prototypes = prototypes[: chosen.n_clusters]
+        metric, space = self.algorithm.metric_of(self.objects, chosen, solution, run), self.objects.space
+        prices = chosen.alpha, chosen.beta, chosen.delta
+        tie = float(solution.constraint[run] / self.objects.weight)
         return PrototypeModel(
-            self.algorithm.metric_of(self.objects, chosen, solution, run),
-            self.objects.space,
-            chosen.focal,
-            prototypes,
-            chosen.alpha,
-            chosen.beta,
-            chosen.delta,
-            float(solution.constraint[run] / self.objects.weight),
-            outcome.close,
-            self.algorithm.masses,
+            metric, space, chosen.focal, prototypes, *prices, tie, outcome.close, self.algorithm.masses
         )

@@ -351,16 +351,8 @@ def _model(
     volumes = np.linalg.slogdet(shape.covariances)[1]
     offsets = np.repeat((shares @ (volumes - volumes.min()) / p)[:, None], p, axis=1)
     tensors = [torch.tensor(part) for part in (np.ones(len(focal)), offsets, np.linalg.inv(covariances))]
-    return PrototypeModel(
-        SetQuadratic(*tensors),
-        objects.space,
-        focal,
-        torch.tensor(shares @ shape.centers),
-        chosen.alpha,
-        chosen.beta,
-        delta,
-        0.0,
-    )
+    metric, centers = SetQuadratic(*tensors), torch.tensor(shares @ shape.centers)
+    return PrototypeModel(metric, objects.space, focal, centers, chosen.alpha, chosen.beta, delta, 0.0)
 
 
 def objective(objects: Objects[Encoded | Scattered], model: PrototypeModel) -> float:

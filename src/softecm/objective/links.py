@@ -78,14 +78,8 @@ class Links:
 
     def to(self, device: torch.device) -> Links:
         """The same on another device."""
-        return replace(
-            self,
-            rows=self.rows.to(device),
-            must=self.must.to(device),
-            cannot=self.cannot.to(device),
-            groups=self.groups.to(device),
-            meets=self.meets.to(device),
-        )
+        names = "rows", "must", "cannot", "groups", "meets"
+        return replace(self, **{name: getattr(self, name).to(device) for name in names})
 
     def pairs(self) -> Constraints:
         """The pairs as they were given."""

@@ -217,21 +217,8 @@ class ViewsProblem:
         change = torch.full_like(objective, torch.inf)
         if before is not None:
             change = (seen.masses - before.masses).abs().amax((1, 2))
-        dispersions = seen.dispersions + ties
-        sums = seen.curvature, seen.moment
-        return ViewsState(
-            free,
-            prototypes,
-            weights,
-            shares,
-            dispersions,
-            seen.empty,
-            *sums,
-            seen.masses,
-            objective,
-            constraint,
-            change,
-        )
+        weighed = free, prototypes, weights, shares, seen.dispersions + ties, seen.empty
+        return ViewsState(*weighed, seen.curvature, seen.moment, seen.masses, objective, constraint, change)
 
     def _seen(self, prototypes: Tensor, shares: Tensor, inside: Tensor) -> _Seen:
         """One pass over the objects, block by block."""
