@@ -7,10 +7,10 @@ from sklearn.exceptions import ConvergenceWarning
 
 from golden import load
 from problems import largest_rise, random_problem
+from pure import soft_ecm
 from softecm import ECM, CollapseWarning, FocalSets, GradientDescent, SoftECM
 from softecm.datasets import load_diamond, make_blobs
 from softecm.distances import SemiMetric, SquaredEuclidean
-from softecm.fit.algorithm import soft_ecm
 
 DIAMOND = load_diamond().data
 PAPER = {"alpha": 1 / 6, "beta": 2.0, "delta": 11.0}
