@@ -18,6 +18,7 @@ from softecm.constraints import Constraints, check_constraints, warn_of_labels
 from softecm.distances.base import SemiMetric
 from softecm.fit.algorithm import Algorithm
 from softecm.fit.settings import Plan, Settings, settings
+from softecm.objective.linked import Pairs
 from softecm.objective.links import Links
 from softecm.spaces.column_roles import by_row
 
@@ -26,18 +27,11 @@ VARIANTS = ("article", "evclust")
 
 
 @dataclass(frozen=True)
-class CECMPairs:
+class CECMPairs(Pairs):
     """Pairs of objects, priced as in CECM."""
 
-    must_link: ArrayLike | None
-    cannot_link: ArrayLike | None
     xi: float
     variant: str
-
-    @property
-    def some(self) -> bool:
-        """Whether any pair was given."""
-        return self.must_link is not None or self.cannot_link is not None
 
     def links(self, focal: FocalSets, counts: NDArray[np.float64], spread: float, dtype: torch.dtype) -> Links | None:
         """CECM's links, in units of ECM's objective."""

@@ -488,12 +488,9 @@ class LinkableFamily(PrototypeFamily):
         chosen = self._settings()
         if raw_data(X).in_blocks:
             raise TypeError("X must be in memory for partial_fit: give one block after another, or all of them to fit.")
-        if not hasattr(self, "model_"):
-            return self._first_batch(chosen, X, sample_weight)
-        self._next_batch(chosen, X, sample_weight, fades)
-        return self
-
-    def _first_batch(self, chosen: Settings, X: object, sample_weight: object) -> Self:
+        if hasattr(self, "model_"):
+            self._next_batch(chosen, X, sample_weight, fades)
+            return self
         self._fit_to(replace(chosen, own_shapes=False), X, sample_weight)  # sums over batches need one metric for all
         self._check_means()
         objects, algorithm = self._batch(chosen, X, sample_weight), self._algorithm(self.model_.metric)

@@ -40,12 +40,15 @@ def identity(
     owner: str, chosen: Settings, algorithm: object, metric: SemiMetric, n: int, content: int
 ) -> dict[str, str]:
     """What tells one fit from another, as text."""
-    seed = chosen.random_state
+    seed, code = chosen.random_state, code_of(metric)
+    parts = {k: digest_of(v) if isinstance(v, np.ndarray | Tensor) else v for k, v in metric.parameters().items()}
+    parameters = ", ".join(f"{k}={v!r}" for k, v in parts.items() if not callable(v))
+    own_code = "" if code is None else f"code {code.text}"  # of a metric that is its user's own
     return {
         "estimator": owner,
         "algorithm": repr(algorithm),
         "n_clusters": str(chosen.n_clusters),
-        "metric": f"{metric.name or type(metric).__name__} {_parameters(metric)}{_code(metric)}",
+        "metric": f"{metric.name or type(metric).__name__} {parameters}{own_code}",
         "alpha": repr(chosen.alpha),
         "beta": repr(chosen.beta),
         "delta": "auto" if chosen.finds_delta else repr(chosen.delta),
@@ -62,18 +65,6 @@ def identity(
         "n_objects": str(n),
         "data": f"{content:016x}",
     }
-
-
-def _parameters(metric: SemiMetric) -> str:
-    """The metric's parameters as text; long arrays by their digest."""
-    parts = {k: v if not isinstance(v, np.ndarray | Tensor) else digest_of(v) for k, v in metric.parameters().items()}
-    return ", ".join(f"{k}={v!r}" for k, v in parts.items() if not callable(v))
-
-
-def _code(metric: SemiMetric) -> str:
-    """The code of a metric that is its user's own."""
-    code = code_of(metric)
-    return "" if code is None else f"code {code.text}"
 
 
 def digest_of(value: object) -> str:

@@ -8,9 +8,10 @@ it is the same exact step or descent as without links.
 from __future__ import annotations
 
 import logging
+from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from typing import Protocol, cast
+from typing import cast
 
 import numpy as np
 import torch
@@ -165,29 +166,33 @@ class LinkedProblem(SoftECMProblem):
         return replace(super().select(runs), linked_cost=self.linked_cost.select(runs))
 
 
-class Pairs(Protocol):
+@dataclass(frozen=True)
+class Pairs(ABC):
     """What a user knows about pairs of objects, and how an algorithm prices it."""
+
+    must_link: ArrayLike | None
+    cannot_link: ArrayLike | None
 
     @property
     def some(self) -> bool:
         """Whether any pair was given."""
+        return self.must_link is not None or self.cannot_link is not None
 
+    @abstractmethod
     def links(self, focal: FocalSets, counts: NDArray[np.float64], spread: float, dtype: torch.dtype) -> Links | None:
         """Checked and priced links between objects of these weights, whose mean distance to their barycentre is known."""
 
 
 @dataclass(frozen=True)
-class WeightedPairs:
+class WeightedPairs(Pairs):
     """Links of which a broken one costs ``weight`` times the objects' mean distance to the barycentre of all."""
 
-    must_link: ArrayLike | None
-    cannot_link: ArrayLike | None
     weight: float
 
     @property
     def some(self) -> bool:
-        """Whether any pair was given."""
-        return (self.must_link is not None or self.cannot_link is not None) and self.weight != 0
+        """Whether any pair was given that costs something."""
+        return super().some and self.weight != 0
 
     def links(self, focal: FocalSets, counts: NDArray[np.float64], spread: float, dtype: torch.dtype) -> Links | None:
         """Priced in the unit of the distances; mass on the empty set breaks a must-link like mass on another cluster."""
