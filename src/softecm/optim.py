@@ -246,6 +246,12 @@ class Evaluation(Batch):
     change: Tensor  # (runs,), largest change of a mass since the previous evaluation
     masses: Tensor | None  # (runs, n, f + 1), where few enough to keep
 
+    @property
+    def sums(self) -> tuple[Tensor, Tensor]:
+        """Curvature and moment, where the metric has them."""
+        assert self.curvature is not None and self.moment is not None  # noqa: PT018 -- nobody else asks
+        return self.curvature, self.moment
+
     def plus(self, other: Evaluation) -> Evaluation:
         """The evaluation of two blocks of objects together, without their masses; what one lacks is None."""
         total = mapped(torch.add, replace(self, masses=None), other)

@@ -236,7 +236,13 @@ class AdaptiveECM(VectorAlgorithm):
 
     def unit(self, x: Tensor, weights: Tensor | None) -> Tensor | None:
         """The matrix of all objects taken as one cluster."""
-        return unit_of_data(x, weights) if self.adaptive else None
+        if not self.adaptive:
+            return None
+        rows = x.double().cpu()
+        counts = torch.ones(len(rows), dtype=rows.dtype) if weights is None else weights.double().cpu()
+        w = counts / counts.sum()
+        centred = rows - w @ rows
+        return unit_inverse((centred * w[:, None]).T @ centred, torch.eye(rows.shape[1], dtype=rows.dtype))
 
     def problem(self, batch: RunBatch[Tensor]) -> AdaptiveProblem:
         """For objects in memory, with or without links between them."""
@@ -254,12 +260,3 @@ def adaptive_metric(matrices: Tensor, focal: FocalSets) -> SetQuadratic:
     shapes = torch.einsum("ac,cpq->apq", means_of(focal, matrices.cpu()), matrices.cpu())
     f, p = shapes.shape[:2]
     return SetQuadratic(shapes.new_ones(f), shapes.new_zeros(f, p), shapes)
-
-
-def unit_of_data(x: Tensor, weights: Tensor | None) -> Tensor:
-    """The matrix of determinant 1 of all objects taken as one cluster, (p, p)."""
-    rows = x.double().cpu()
-    counts = torch.ones(len(rows), dtype=rows.dtype) if weights is None else weights.double().cpu()
-    w = counts / counts.sum()
-    centred = rows - w @ rows
-    return unit_inverse((centred * w[:, None]).T @ centred, torch.eye(rows.shape[1], dtype=rows.dtype))

@@ -106,8 +106,7 @@ class CentersProblem(PlainProblem):
 
     def step(self, state: State) -> State:
         """The centres that minimise the objective for the state's masses, then masses."""
-        curvature, moment = state.evaluation.curvature, state.evaluation.moment
-        assert curvature is not None and moment is not None  # noqa: PT018 -- squared distances have both
+        curvature, moment = state.evaluation.sums
         mean, w = self.mean.double(), curvature[..., 0].double()
         moved = stationary((mean.T * w[:, None]) @ mean, mean.T @ moment.double(), state.free.double(), self.tie(w))
         return self.at(moved.to(state.free.dtype), state)
@@ -118,8 +117,8 @@ class CentersProblem(PlainProblem):
         places = self.lifted(free, middle)
         previous = None if before is None else Previous(before.prototypes, before.evaluation.masses)
         evaluation = evaluate(self.metric, self.x, places, self.cost, previous=previous, tol=self.tol)
-        assert evaluation.moment is not None
-        evaluation, price = self.pulled(middle, replace(evaluation, moment=evaluation.moment[..., : free.shape[-1]]))
+        moment = evaluation.sums[1][..., : free.shape[-1]]
+        evaluation, price = self.pulled(middle, replace(evaluation, moment=moment))
         return State(free, places, evaluation, evaluation.cost + price, torch.zeros_like(free), None, None)
 
 

@@ -84,10 +84,9 @@ class TransferProblem(CentersProblem):
         """With the best pull for the sets' prototypes."""
         if self.transfer is None:
             return super().pulled(middle, evaluation)
-        assert evaluation.moment is not None and evaluation.curvature is not None  # noqa: PT018 -- squared distances have both
+        curvature, moment = evaluation.sums
         pulls, _ = self.transfer.pulls(middle, self.cost, self.mean.shape[1])
-        curvature = evaluation.curvature + pulls.sum(-1, keepdim=True)
-        moment = evaluation.moment + pulls @ self.transfer.points
+        curvature, moment = curvature + pulls.sum(-1, keepdim=True), moment + pulls @ self.transfer.points
         return replace(evaluation, curvature=curvature, moment=moment), self.transfer.price(middle, pulls)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from itertools import pairwise
+from itertools import chain, pairwise, repeat
 from operator import attrgetter
 from typing import Any, ClassVar, Generic, cast
 
@@ -151,9 +151,8 @@ def barycenter_from(
     alone = FocalSets.up_to(1, 1)
     cost = mass_cost(alone, 0.0, 2.0, None, like=start, weights=weights)
     if metric.closed_form.quadratic:
-        sums = evaluate(metric, x, start, cost, slopes=False)
-        assert sums.curvature is not None and sums.moment is not None  # noqa: PT018 -- a quadratic metric has them
-        return single_means(sums.curvature.double(), sums.moment.double(), start.double())[0].to(start.dtype)
+        curvature, moment = evaluate(metric, x, start, cost, slopes=False).sums
+        return single_means(curvature.double(), moment.double(), start.double())[0].to(start.dtype)
     device = start.device
     if start.is_cuda and not isinstance(x, Scattered):
         x, start = OnDevice.of(x, weights, device), start.cpu()
@@ -337,7 +336,7 @@ class Fit:
             "checkpointer": checkpoints,
             "gain": settings.gain,
         }
-        of_runs = np.repeat(np.array(each, dtype=object), sizes).tolist()
+        of_runs = list(chain.from_iterable(map(repeat, each, sizes)))
         lam = np.array(list(map(attrgetter("lam"), of_runs)), dtype=np.float64)
         batch = RunBatch(objects, settings, of_runs, start, lam, algorithm.masses, links)
         hard = algorithm.relaxes and settings.relaxation is Exact and len(settings.focal) > settings.n_clusters

@@ -151,11 +151,10 @@ def past_of(
     if chosen.keeps_clusters and algorithm.adds_sets:
         learned = replace(alone, delta=model.delta if model.close is None else model.close)
     places = learned.whole()[None].to(objects.device)
-    sums = evaluate(model.metric, objects.x, places, learned.cost(places, objects.weights))
-    assert sums.curvature is not None and sums.moment is not None  # noqa: PT018 -- quadratic metrics only
+    evaluation = evaluate(model.metric, objects.x, places, learned.cost(places, objects.weights))
     median, mad = objects.nearest_spread(alone)
     held = torch.from_numpy(objects.second_nearest(alone))
-    curvature, moment = sums.curvature[0].cpu(), sums.moment[0].cpu()
+    curvature, moment = (part[0].cpu() for part in evaluation.sums)
     counts = curvature.flatten(1).amax(1)[:c]
     return Past(curvature, moment, objects.weight, median, mad, held, alone.prototypes, counts, median)
 

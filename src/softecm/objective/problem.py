@@ -396,8 +396,7 @@ class SoftECMProblem:
 
     def solve(self, state: State) -> Tensor:
         """Eq. 8 for metrics whose barycentres are means: one symmetric system of the size of the free prototypes."""
-        curvature, moment = state.evaluation.curvature, state.evaluation.moment
-        assert curvature is not None and moment is not None  # noqa: PT018 -- Closed goes with quadratic metrics
+        curvature, moment = state.evaluation.sums
         if self.alone:
             return single_means(curvature.double(), moment.double(), state.free.double()).to(state.free.dtype)
         follow = self.relaxation.n_free < moment.shape[1]  # nothing to pay, and no matrix of all sets
@@ -424,8 +423,7 @@ class SoftECMProblem:
         return cost
 
     def _quadratic(self, state: State) -> Callable[[Tensor], tuple[Tensor, Tensor]]:
-        curvature, moment = state.evaluation.curvature, state.evaluation.moment
-        assert curvature is not None and moment is not None  # noqa: PT018 -- as in solve
+        curvature, moment = state.evaluation.sums
 
         def cost(v: Tensor) -> tuple[Tensor, Tensor]:
             shift = v - state.prototypes  # relative to the start, so that no large constant hides a small decrease
