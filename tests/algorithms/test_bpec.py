@@ -115,7 +115,7 @@ def test_bad_parameters(parameters, message):
 
 
 def test_dissimilarities_are_refused():
-    with pytest.raises(ValueError, match=r"X must hold one object a row; .*looks like dissimilarities\. Use SoftECM"):
+    with pytest.raises(ValueError, match=r"X must hold one object per row; .*looks like dissimilarities\. Use SoftECM"):
         BPEC().fit(pairwise_distances(load_diamond().data))
 
 

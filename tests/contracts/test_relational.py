@@ -192,5 +192,7 @@ def test_rounding_of_a_matrix_is_forgiven(estimator, rng):
 
 @pytest.mark.parametrize("estimator", [SoftECM(3), ECM(3)], ids=lambda e: type(e).__name__)
 def test_dissimilarities_given_as_vectors_are_noticed(estimator):
-    with pytest.raises(ValueError, match=r"X must hold one object a row; .* looks like dissimilarities\. Use SoftECM"):
+    with pytest.raises(
+        ValueError, match=r"X must hold one object per row; .* looks like dissimilarities\. Use SoftECM"
+    ):
         estimator.fit(D)

@@ -135,5 +135,5 @@ def test_masses_that_are_no_masses_never_leave_an_estimator(hostile_case):
     model.model_.prototypes[:] = torch.nan
     with pytest.raises(ValueError, match="prototypes must be finite"):
         model.predict_partition(X)
-    with pytest.raises(ValueError, match=r"No masses can be given.*usual values"):
+    with pytest.raises(ValueError, match=r"Masses can't be computed.*usual values"):
         sound(np.array([[0.5, np.nan]]))
