@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import ClassVar
+from typing import ClassVar, cast
 
 import numpy as np
 import torch
@@ -199,9 +199,8 @@ class AllPairs:
         x = objects.x
         if x is not self.x:
             self.x = x
-            self.dissimilarities = (
-                x if objects.metric.discrete and isinstance(x, Tensor) else all_pairs(objects.metric, objects.space, x)
-            )
+            d = x if objects.metric.discrete else all_pairs(objects.metric, objects.space, x)
+            self.dissimilarities = cast(Tensor, d)
         return self.dissimilarities
 
 

@@ -231,9 +231,8 @@ class FamilyParameters(Restarts, FocalParameters, Masses, Clusters):
     device: str = "auto"
     dtype: str = field(default="float64", metadata=rule(check_dtype))
     warm_start: bool = field(default=False, metadata=rule(check_switch))
-    relaxation: str = field(
-        default="exact", init=False
-    )  # of the constraint between a set's prototype and its clusters'
+    #: Of the constraint between a set's prototype and its clusters'.
+    relaxation: str = field(default="exact", init=False)
 
 
 MANY_SETS = 500  # all sets of nine clusters and more

@@ -44,13 +44,11 @@ from softecm.spaces.scattered import OnDevice, Scattered
 from softecm.spaces.views import EncodedViews
 
 Numbers = float | NDArray[np.float64]  # one for all runs, or one a run
-TOLERANCE = (
-    1e-3  # of the constraint where it is approached: the part of the sets' inertia that better places would save
-)
+# Of the constraint where it is approached: the part of the sets' inertia that better places would save.
+TOLERANCE = 1e-3
 POLISH = 3  # rounds for the barycentre of all that begin where one of coarser objects lies: it decides on no cluster
-FEW_NUMBERS = (
-    1 << 16
-)  # in the prototypes of all runs: below this a GPU takes longer to launch a step than the CPU to do it
+# In the prototypes of all runs: below this a GPU takes longer to launch a step than the CPU to do it.
+FEW_NUMBERS = 1 << 16
 RAISES = 8  # times lambda is multiplied by ten on the way
 
 

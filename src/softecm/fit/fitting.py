@@ -82,9 +82,8 @@ def fit_cells(
             if plan is None:
                 key = f"{settings.random_state!r} {settings.n_init} {settings.delta!r} {settings.finds_delta}"
                 around_given = settings.init.given is not None and settings.finds_sets and settings.n_clusters > 2
-                needed = (
-                    settings.init.staged or settings.finds_delta or around_given
-                )  # starts, delta, or given ones' neighbours
+                # For starts, delta, or the neighbours of given ones.
+                needed = settings.init.staged or settings.finds_delta or around_given
                 if needed and (key not in stages or not is_whole(settings.random_state)):
                     stages[key] = first_stage(cell)
                 plan = _from_stage(cell, stages[key] if needed else None)

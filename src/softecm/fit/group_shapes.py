@@ -182,12 +182,11 @@ def _covariances_suffice(x: Floats, labels: NDArray[np.int64], c: int, counts: F
     weight, c = sizes.sum(), len(sizes)
 
     spheres = -np.inf
-    for shape, n_parameters in list(mixture.shape_parameters(c, p, int(weight)).items())[
-        1:
-    ]:  # the first are spheres, too
+    n_parameters = mixture.shape_parameters(c, p, int(weight))
+    for shape in list(n_parameters)[1:]:  # the first are spheres, too
         covariances = mixture.covariances_of(shape, x, one, sizes, centers, x.var(0))
         volume = np.log(covariances).sum(1) if covariances.ndim == 2 else np.linalg.slogdet(covariances)[1]
-        criterion = float(-(sizes @ volume) - n_parameters * np.log(weight))
+        criterion = float(-(sizes @ volume) - n_parameters[shape] * np.log(weight))
         if shape in SPHERES:
             spheres = criterion
         elif not criterion <= spheres:

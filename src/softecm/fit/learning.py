@@ -190,9 +190,8 @@ def _spread_of(model: PrototypeModel) -> tuple[float, float]:
         return 0.0, 0.0
     if model.close is None:
         return model.delta, 0.0
-    whole = model.delta - math.sqrt(
-        model.metric.step(model.space)
-    )  # the median, if the deviations were less than a category
+    # The median, if the deviations were less than a category.
+    whole = model.delta - math.sqrt(model.metric.step(model.space))
     if 0.0 <= whole <= model.close < model.delta:
         return whole, (model.close - whole) / (CLOSE * MAD)
     mad = max(0.0, (model.delta - model.close) / ((OUTLYING - CLOSE) * MAD))

@@ -185,10 +185,8 @@ def _with_softer_masses(fit: Fit, best: BestStart, initial_delta: float) -> Best
 
     A few smaller betas are tried; that is taken whose clusters leave the objects least far from the nearest of them.
     """
-    objects, wide = (
-        fit.objects,
-        WIDER * initial_delta,
-    )  # noise puts any two objects further apart than either from the barycentre
+    # Noise puts any two objects further apart than either from the barycentre.
+    objects, wide = fit.objects, WIDER * initial_delta
     left, _ = _capped_distance(objects, best.place, wide)
     for beta in SOFTER:
         softer = replace(fit.using(beta=beta), checkpoints=None)

@@ -75,9 +75,8 @@ class ViewsProblem:
     cost: MassCost
     relaxation: Relaxation
     tol: float
-    deltas: Tensor | None = (
-        None  # (views,), by what delta^2 is multiplied in each; None: delta^2 stands outside the weights
-    )
+    #: (views,), by what delta^2 is multiplied in each; None: delta^2 stands outside the weights
+    deltas: Tensor | None = None
     rises: ClassVar[str] = "refused"
 
     @property
