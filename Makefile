@@ -29,7 +29,7 @@ test: lint
 
 # Thousands of random and hostile cases more, every access of compiled code to memory checked.
 test-deep: lint
-	LD_PRELOAD=$$($(BIN)/python tools/build_native.py --sanitize) ASAN_OPTIONS=detect_leaks=0 PYTHONMALLOC=malloc \
+	LD_PRELOAD=$$($(BIN)/python tools/build_native.py --sanitize) ASAN_OPTIONS=detect_leaks=0:allocator_may_return_null=1 PYTHONMALLOC=malloc \
 	SOFTECM_DEEP=1 SOFTECM_BOUNDS=1 $(BIN)/python -m pytest -n 2 --dist loadfile
 
 bench: $(STAMP)
