@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from softecm import SoftECM, report
-from softecm.report.projection import groups_apart, separation, spread
+from softecm.report.projection import separating_axes, separation, spread
 
 
 def simplex(groups: int, each: int = 40, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
@@ -20,11 +20,11 @@ def test_groups_that_are_all_as_far_from_each_other_lie_apart(groups: int) -> No
     places = (X - X.mean(0)) @ np.linalg.svd(X - X.mean(0), full_matrices=False)[2].T
     centers = np.array([places[labels == k].mean(0) for k in range(groups)])
     hidden = places[:, ::-1]  # the first two axes show nothing, as main axes may
-    axes, seen = groups_apart(hidden, centers[:, ::-1], labels)
+    axes, seen = separating_axes(hidden, centers[:, ::-1], labels)
     assert separation(hidden[:, :2], labels) < 0.6
     assert axes is not None
     assert seen == separation(hidden @ axes, labels) > 0.95
-    assert groups_apart(places, centers, labels)[1] >= separation(places[:, :2], labels)
+    assert separating_axes(places, centers, labels)[1] >= separation(places[:, :2], labels)
 
 
 def test_equal_distances_become_a_regular_figure() -> None:

@@ -44,20 +44,21 @@ class Protocol:
         """The estimator of a method, not fitted."""
         from softecm import ECM, CatECM, ECMdd, SoftECM
 
-        given: dict[str, Any] = {**self.common, "max_iter": 1000}
-        if row.is_slow and given["n_init"] > 1:
-            given["n_init"] = STARTS_OF_SERIES
-        tol = given.pop("tol")
+        params: dict[str, Any] = {**self.common, "max_iter": 1000}
+        if row.is_slow and params["n_init"] > 1:
+            params["n_init"] = STARTS_OF_SERIES
+        tol = params.pop("tol")
         if method == "ECMdd":  # its medoids stand still or they don't: no tolerance
-            return ECMdd(row.n_clusters, metric=row.metric, **given)
+            return ECMdd(row.n_clusters, metric=row.metric, **params)
         if method == "CatECM":
-            return CatECM(row.n_clusters, tol=tol, **given)
+            return CatECM(row.n_clusters, tol=tol, **params)
         if method == "ECM":
-            return ECM(row.n_clusters, tol=tol, device=device, **given)
+            return ECM(row.n_clusters, tol=tol, device=device, **params)
         number = "float32" if row.is_slow else "float64"
         metric = _plain(row) if method == PLAIN else row.metric
-        kept = {"relaxation": "penalty", **given}
-        return SoftECM(row.n_clusters, metric=metric, tol=tol, device=device, dtype=number, **kept)
+        return SoftECM(
+            row.n_clusters, metric=metric, tol=tol, device=device, dtype=number, **{"relaxation": "penalty", **params}
+        )
 
 
 def _plain(row: Row) -> SemiMetric | str:

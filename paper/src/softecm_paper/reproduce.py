@@ -76,7 +76,7 @@ def run(name: str, output: Path | None, choices: Choices, journals: Path | None)
     runs = choices.runs(place, progress=err.is_terminal and not err.quiet)
     command = choices.command(name)
     written: dict[str, Any] = {}
-    said: set[str] = set()
+    reported: set[str] = set()
     folders = {experiment.name: _folder(output, experiment, several=len(chosen) > 1) for experiment in chosen}
     for key, folder in folders.items():
         check_folder(folder)
@@ -85,9 +85,9 @@ def run(name: str, output: Path | None, choices: Choices, journals: Path | None)
         folder = folders[experiment.name]
         out.print(Text.assemble((experiment.name, "bold"), f"  {experiment.text}"))
         page = _page(makers[experiment.name], runs, command)
-        for title in runs.unavailable.keys() - said:
+        for title in runs.unavailable.keys() - reported:
             err.print(Text(f"  {title} is left out: {runs.unavailable[title]}"))
-        said |= runs.unavailable.keys()
+        reported |= runs.unavailable.keys()
         files = to_folder(folder, partial(_write, page, experiment.name, folder), force=True)
         written[experiment.name] = {"files": files, **page.facts}
         out.print(Text.assemble("  Open ", (str(folder / f"{experiment.name}.html"), "bold")))

@@ -67,14 +67,14 @@ ROWS: tuple[Row, ...] = _TABLES + tuple(
 KINDS = ("numerical", "categorical", "series")
 
 
-def choose_rows(asked: Iterable[str]) -> tuple[Row, ...]:
+def choose_rows(words: Iterable[str]) -> tuple[Row, ...]:
     """The rows that some of the words name, in the table's order; all of them without words.
 
     Parameters
     ----------
-    asked : words such as "numerical", "glass", "softdtw" or "ering_l2"
+    words : iterable of str, such as "numerical", "glass", "softdtw" or "ering_l2"
     """
-    words = list(asked)
+    words = list(words)
     known = {word for row in ROWS for word in row.words}
     for word in words:
         if word not in known:

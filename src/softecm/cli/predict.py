@@ -23,7 +23,7 @@ from softecm.cli.source import columns_beside
 from softecm.files import check_new_file, check_replaced, to_file
 from softecm.readers import Beside, Expected, Loaded, ReadOptions, read
 from softecm.report import three_sentences
-from softecm.report.inputs import of_series
+from softecm.report.inputs import of_series, views_of
 from softecm.report.words import five_counts
 from softecm.spaces.states import States
 from softecm.spaces.tables import Table
@@ -104,8 +104,8 @@ def _records(table: pd.DataFrame) -> list[dict[str, object]]:
 
 def _several_views(estimator: SoftECM) -> Views | None:
     """The views of a model that was fitted to several files; None for one file, or several matrices."""
-    space = estimator.model_.space if hasattr(estimator, "model_") else None
-    return space if isinstance(space, Views) and space.shown is None else None
+    views = views_of(estimator) if hasattr(estimator, "model_") else None
+    return views if views is not None and views.shown is None else None
 
 
 def _as_trained(estimator: SoftECM, model: Path, options: ReadOptions) -> ReadOptions:

@@ -188,10 +188,10 @@ class Blocks(ObjectSource):
         plain = SEMI_METRICS[metric].space is RealVectors and not words
         transform = None if plain else partial(_frame, words=words)
         with mendable(ValueError):
-            return ParquetBlocks(self.file, self._kept, memory=self.memory, transform=transform)
+            return ParquetBlocks(self.file, self._column_names, memory=self.memory, transform=transform)
 
     @property
-    def _kept(self) -> list[str]:
+    def _column_names(self) -> list[str]:
         return [str(name) for name in self.loaded.data.columns]
 
     def write_masses(self, model: SoftECM, work: Path, clear: float) -> PartitionTotals:
@@ -215,7 +215,7 @@ class Blocks(ObjectSource):
 
     def reading(self) -> Sequence[str]:
         """The blocks again."""
-        blocks = f"X = ParquetBlocks({str(self.file)!r}, {self._kept!r})"
+        blocks = f"X = ParquetBlocks({str(self.file)!r}, {self._column_names!r})"
         return ("from softecm.distributed import ParquetBlocks", blocks)
 
     def remarks(self) -> list[str]:

@@ -94,9 +94,9 @@ UNIT = Range(0, 1 + 1e-6)  # with what rounding adds
 LENGTH = Range(0, np.inf)
 
 
-def rules(*given: Mapping[str, Check], **checks: Check) -> Mapping[str, Check]:
+def rules(*others: Mapping[str, Check], **checks: Check) -> Mapping[str, Check]:
     """What the fields of a class may hold, by name; in addition to what others say."""
-    return MappingProxyType({name: check for one in (*given, checks) for name, check in one.items()})
+    return MappingProxyType({name: check for one in (*others, checks) for name, check in one.items()})
 
 
 def array(sizes: str, kinds: str = "f", allowed: Range = FINITE) -> Check:

@@ -47,9 +47,9 @@ def check_replaced(outputs: Iterable[Path], *, kind: str | None = None, inputs: 
         what = kind or kind_of(path)
         if what is None or not path.exists():
             continue
-        for given in read:
-            if path.samefile(given):
-                raise WriteError(f"{path} is {given}, which is read: it is never replaced. Give another path.")
+        for source in read:
+            if path.samefile(source):
+                raise WriteError(f"{path} is {source}, which is read: it is never replaced. Give another path.")
         if not path.is_file():
             raise WriteError(f"{path} is not a file and blocks the {what}. Move it, or give another path.")
         if not is_ours(path, what):

@@ -151,14 +151,14 @@ def _check_once(
         return
     series, time = (short(repeated[name][0]) for name in key)
     others = [c for c in table.columns if c not in (*key, *channels) and 2 * table[c].n_unique() <= len(table)]
-    apart = next((c for c in others if not repeated.select([*key, c]).is_duplicated().any()), None)
+    channel = next((c for c in others if not repeated.select([*key, c]).is_duplicated().any()), None)
     pivot = (
-        f" If {apart} says which channel a row is of, pivot the table so that each channel is a column of its own, and "
+        f" If {channel} says which channel a row is of, pivot the table so that each channel is a column of its own, and "
         f"list these columns in {argument}."
     )
     raise ReadError(
         f"{where} has two values for series {series} at time {time}: keep one row for each series and time."
-        f"{pivot if apart else ''}"
+        f"{pivot if channel else ''}"
     )
 
 
@@ -250,8 +250,8 @@ def read_states(path: Path, sheet: Sheet, options: ReadOptions) -> Loaded:
     frame, columns = sheet.frame, list(sheet.frame.columns)
     first = options.expected or Expected(())
     known = first.id_column if first.id_column in columns else None
-    asked = existing(path, columns, options.id_column) if options.id_column else known
-    key = asked or _unique_first_column(frame)
+    chosen = existing(path, columns, options.id_column) if options.id_column else known
+    key = chosen or _unique_first_column(frame)
     label = existing(path, columns, options.label_column) if options.label_column else None
     others = {key, label, *first.known, *(existing(path, columns, name) for name in options.drop)}
     steps = [name for name in columns if name not in others]
@@ -267,7 +267,7 @@ def read_states(path: Path, sheet: Sheet, options: ReadOptions) -> Loaded:
     kinds: dict[str | None, Kind] = {label: "label", key: "id"}
     aside = [Column(c, kinds.get(c, "left out"), "no step of a sequence") for c in columns if c in others]
     note = f"{key} names the sequences; {option('id_column')} changes this."
-    notes = loaded.notes if key == asked else (*loaded.notes, note)
+    notes = loaded.notes if key == chosen else (*loaded.notes, note)
     return replace(loaded, columns=(*loaded.columns, *aside), notes=notes)
 
 

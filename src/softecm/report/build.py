@@ -23,7 +23,7 @@ from softecm.report.sections.columns import taken
 from softecm.report.sections.groups import profiled, ruled
 from softecm.report.sections.what_if import live_of
 from softecm.spaces.raw import ids_of, without
-from softecm.spaces.views import Views, n_objects
+from softecm.spaces.views import n_objects
 
 if TYPE_CHECKING:
     from softecm.calibration import Calibration
@@ -267,7 +267,7 @@ def look(
         drawn, channels = metric_map(fitted, some, partition[rows]), inputs.channels_of(fitted)
         return View(rows, drawn, distances, NO_COLUMNS, own, prototypes, channels, why)
     columns = columns_of(fitted, some, names, units)
-    plane = columns is not None and columns.is_plane and not isinstance(fitted.model_.space, Views)
+    plane = columns is not None and columns.is_plane and inputs.views_of(fitted) is None
     drawn = plane_map(columns, fitted) if plane and columns is not None else metric_map(fitted, some, partition[rows])
     why = reasons.explanations(fitted, X, partition, explained, _teller(fitted, X, explained, names, units))
     return View(rows, drawn, distances, columns or NO_COLUMNS, explanations=why)

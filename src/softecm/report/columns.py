@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from softecm._checks import frame_of
 from softecm._precision import Precision, moment, spaced, with_unit
 from softecm.belief import CredalPartition
-from softecm.report.inputs import Comparing, Data, FloatArray, IntArray
+from softecm.report.inputs import Comparing, Data, FloatArray, IntArray, views_of
 from softecm.spaces.raw import read_table
 from softecm.spaces.tables import Table
 from softecm.spaces.views import Views
@@ -130,8 +130,8 @@ def columns_of(
     model: Comparing, some: Data, names: Sequence[str] | None, units: Mapping[str, str] | None = None
 ) -> TableColumns | None:
     """The columns of a table; None for objects of another kind. ``units`` are those of columns that have one."""
-    if isinstance(model.model_.space, Views):
-        return _columns_of_views(model, model.model_.space, some, units)
+    if (views := views_of(model)) is not None:
+        return _columns_of_views(model, views, some, units)
     table = _columns_of_table(model, some, names, units)
     return None if table is None else replace(table, shares=_category_shares(model))
 
@@ -209,7 +209,7 @@ def keys_of_views(space: Views) -> list[dict[str, str]]:
 
 def unknown_columns(model: Comparing, names: Sequence[str] | None, count: int) -> TableColumns:
     """The columns of a model whose objects are gone: every cell missing; none where there are several views."""
-    if isinstance(model.model_.space, Views):
+    if views_of(model) is not None:
         return TableColumns((), (), ((),) * len(model.model_.focal))
     keys = [str(name) for name in model.model_.space.attributes]
     rows = prototype_cells(model, keys)
@@ -279,7 +279,7 @@ def prototype_cells(model: Comparing, keys: Sequence[str]) -> tuple[tuple[object
     return tuple(tuple(columns[key][i] if key in columns else "" for key in keys) for i in range(count))
 
 
-def telling_terms(centers: FloatArray, most: int = MOST_TERMS) -> IntArray:
+def distinguishing_terms(centers: FloatArray, most: int = MOST_TERMS) -> IntArray:
     """The columns in which the clusters' prototypes (c, p) differ most, at least one of each cluster's own."""
     deviations = centers - centers.mean(0)
     each = max(1, most // len(centers))
@@ -290,10 +290,10 @@ def telling_terms(centers: FloatArray, most: int = MOST_TERMS) -> IntArray:
 
 
 def thin_columns(model: Comparing, some: Data, names: Sequence[str] | None) -> TableColumns:
-    """The telling columns of some sparse rows, and of all sets' prototypes."""
+    """The distinguishing columns of some sparse rows, and of all sets' prototypes."""
     fitted = model.model_
     prototypes = fitted.prototypes.double().numpy()
-    terms = telling_terms(prototypes[: fitted.focal.n_clusters])
+    terms = distinguishing_terms(prototypes[: fitted.focal.n_clusters])
     known = [str(name) for name in (fitted.space.attributes if names is None else names)]
     keys = tuple(known[j] for j in terms)
     cells = some[:, terms].toarray()

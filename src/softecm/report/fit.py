@@ -191,19 +191,19 @@ def _without_defaults(value: object) -> str:
     """A metric, or a dict of them, without the parameters that have their usual value; anything else as it is."""
     if isinstance(value, Mapping):
         return f"{{{', '.join(f'{k!r}: {_without_defaults(v)}' for k, v in value.items())}}}"
-    given = (f"{name}={_without_defaults(one)}" for name, one in _given(value).items())
-    return f"{type(value).__name__}({', '.join(given)})" if _is_ours(value) else repr(value)
+    changed = (f"{name}={_without_defaults(one)}" for name, one in _changed_fields(value).items())
+    return f"{type(value).__name__}({', '.join(changed)})" if _is_ours(value) else repr(value)
 
 
 def _metrics(value: object) -> Iterator[object]:
     """Metrics of ours: this one and those it is made of."""
     if _is_ours(value):
         yield value
-    for one in (value if isinstance(value, Mapping) else _given(value)).values():
+    for one in (value if isinstance(value, Mapping) else _changed_fields(value)).values():
         yield from _metrics(one)
 
 
-def _given(metric: object) -> dict[str, object]:
+def _changed_fields(metric: object) -> dict[str, object]:
     """The parameters of a metric of ours that are not the usual ones."""
     own = [one for one in fields(metric) if one.repr] if _is_ours(metric) else []
     return {one.name: value for one in own if not _same(value := getattr(metric, one.name), one.default)}

@@ -14,6 +14,7 @@ from softecm.belief import CredalPartition
 from softecm.spaces.dissimilarities import Dissimilarities
 from softecm.spaces.raw import ids_of
 from softecm.spaces.series import SeriesSpace
+from softecm.spaces.views import Views
 
 if TYPE_CHECKING:
     from softecm.algorithms.base import EvidentialClusterer, PrototypeClusterer
@@ -56,6 +57,12 @@ def of_series(model: FittedModel) -> bool:
 def in_views(model: Comparing) -> bool:
     """Whether one set of objects is compared in several ways, of which one is shown."""
     return model.model_.space.visible is not model.model_.space
+
+
+def views_of(model: Comparing) -> Views | None:
+    """The space of a model of several views; None where objects are seen in one way."""
+    space = model.model_.space
+    return space if isinstance(space, Views) else None
 
 
 def merged(model: FittedModel) -> bool:

@@ -15,7 +15,7 @@ from softecm.belief import CredalPartition, FocalSets
 from softecm.distances.base import distances_of
 from softecm.report.columns import Attribute, TableColumns
 from softecm.report.inputs import Comparing, Data, FittedModel, FloatArray, IntArray, comparing, every
-from softecm.report.projection import DIMENSIONS, groups_apart, landmark_mds, spread
+from softecm.report.projection import DIMENSIONS, landmark_mds, separating_axes, spread
 
 if TYPE_CHECKING:
     from softecm.distances.base import SemiMetric
@@ -92,7 +92,7 @@ def _placed(between: FloatArray, to: FloatArray, at: FloatArray, drawn: CredalPa
     places, stars = both[: len(to)], both[len(to) :]
     best = drawn.masses.argmax(1)
     groups = np.where((best > 0) & (best <= drawn.n_clusters), best - 1, -1)
-    axes, seen = groups_apart(places, stars[: drawn.n_clusters], groups)
+    axes, seen = separating_axes(places, stars[: drawn.n_clusters], groups)
     note = PLANE if axes is None else TURNED
     note += f" {SEEN.format(seen)}" if drawn.n_clusters > 1 else ""
     if axes is None:

@@ -197,10 +197,10 @@ def script() -> str:
 
 def facts(data: ReportData) -> Json:
     """What was found, what each group is, how it was computed; numbers as numbers, None where there are none."""
-    said: Json = {"softecm": data.made_by.removeprefix("softecm "), "title": data.title}
+    entries: Json = {"softecm": data.made_by.removeprefix("softecm "), "title": data.title}
     for section in SECTIONS:
-        said |= section(data).facts()
-    return said
+        entries |= section(data).facts()
+    return entries
 
 
 def hidden_fields(data: ReportData, model: FittedModel) -> Json:

@@ -78,7 +78,7 @@ def separation(points: FloatArray, groups: IntArray) -> float:
     return float((present[distances.argmin(1)] == labels).mean())
 
 
-def groups_apart(places: FloatArray, centers: FloatArray, groups: IntArray) -> tuple[FloatArray | None, float]:
+def separating_axes(places: FloatArray, centers: FloatArray, groups: IntArray) -> tuple[FloatArray | None, float]:
     """Two axes (k, 2) across places (n, k) on which groups lie apart, and how far they do; None where the first two will do.
 
     Centres are laid out in the plane first, as far from each other as they are; the axes bring the objects of each group

@@ -14,7 +14,7 @@ from softecm.belief import CredalPartition
 from softecm.belief.assignments import belonging
 from softecm.distances import Combined
 from softecm.report.columns import TableColumns, keys_of_views
-from softecm.report.inputs import Comparing, Data, FloatArray, IntArray, every, in_views, take
+from softecm.report.inputs import Comparing, Data, FloatArray, IntArray, every, in_views, take, views_of
 from softecm.spaces.states import States
 from softecm.spaces.views import EncodedViews, Views, n_objects
 
@@ -375,9 +375,10 @@ def terms_of(model: Comparing, some: Data) -> Terms | None:
         return None
     space = model.model_.space
     terms = Terms([str(key) for key in space.attributes], values)
-    if not isinstance(space, Views) or space.alone is not None or space.shown is not None:
+    views = views_of(model)
+    if views is None or views.alone is not None or views.shown is not None:
         return terms
-    return _split(model, space, some, terms)
+    return _split(model, views, some, terms)
 
 
 def _split(model: Comparing, space: Views, some: Data, whole: Terms) -> Terms:

@@ -44,11 +44,11 @@ def evidential_labels(row: Row, method: str, data: Prepared, beta: float, seed: 
         options |= {"x" if method == "ECM" else "X": data.X}
     with _quiet(seed):
         try:
-            found = function(c=row.n_clusters, **options)
+            result = function(c=row.n_clusters, **options)
         except Exception as error:  # whatever it is, the experiment takes the run as missing
             logger.warning("%s of evclust on %s, seed %d: %s: %s", method, row.key, seed, type(error).__name__, error)
             return None
-    return single_labels(np.asarray(found["betp"], dtype=np.float64))
+    return single_labels(np.asarray(result["betp"], dtype=np.float64))
 
 
 def matrix(row: Row, data: Prepared) -> NDArray[np.float64]:
@@ -61,8 +61,8 @@ def matrix(row: Row, data: Prepared) -> NDArray[np.float64]:
         return np.asarray(squareform(pdist(flat, kind)), dtype=np.float64)
     from tslearn.metrics import soft_dtw
 
-    found = np.array([[soft_dtw(a, b) if i <= j else 0.0 for j, b in enumerate(data.X)] for i, a in enumerate(data.X)])
-    return np.asarray(np.triu(found) + np.triu(found, 1).T, dtype=np.float64)
+    upper = np.array([[soft_dtw(a, b) if i <= j else 0.0 for j, b in enumerate(data.X)] for i, a in enumerate(data.X)])
+    return np.asarray(np.triu(upper) + np.triu(upper, 1).T, dtype=np.float64)
 
 
 def hard_labels(row: Row, method: str, data: Prepared, seed: int) -> Labels:
@@ -76,8 +76,8 @@ def hard_labels(row: Row, method: str, data: Prepared, seed: int) -> Labels:
     }
     name = {"K-Means": "kmeans", "K-Modes": "kmodes", "TSKmeans": "timeseries-kmeans"}[method]
     with _quiet(seed):
-        found = hard_partition(name, data.X, row.n_clusters, random_state=seed, max_iter=20, **options[method])
-    return np.asarray(found.labels(), dtype=np.intp)
+        partition = hard_partition(name, data.X, row.n_clusters, random_state=seed, max_iter=20, **options[method])
+    return np.asarray(partition.labels(), dtype=np.intp)
 
 
 @contextlib.contextmanager

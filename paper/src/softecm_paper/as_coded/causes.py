@@ -48,8 +48,8 @@ def tell_causes(page: Page, coded: CodedRuns) -> None:
         moved = {k: abs(v - b) for k, v in after[cause.short].items() if v is not None and (b := base[k]) is not None}
         if moved:
             row = max(rows, key=lambda r: moved.get(r.key, -1.0))
-            said = f"from {base[row.key]:.3f} to {after[cause.short][row.key]:.3f}"
-            lines.append([cause.text, row.title, said, str(RAND_INDEX[row.key]["Soft-ECM"])])
+            change = f"from {base[row.key]:.3f} to {after[cause.short][row.key]:.3f}"
+            lines.append([cause.text, row.title, change, str(RAND_INDEX[row.key]["Soft-ECM"])])
     page.table(["change only this", "where it moves most", "and the number moves", "printed"], lines)
     shown = []
     for row in rows:
@@ -67,7 +67,7 @@ def _chosen(coded: CodedRuns, row: Row, variant: str, column: str, rule: str = "
     return None if best is None else float(table.at(best[0], best[1], column).mean())
 
 
-def _kept(coded: CodedRuns, row: Row, variant: str, since: str) -> float | None:
+def _unchanged(coded: CodedRuns, row: Row, variant: str, since: str) -> float | None:
     """The mean Rand index with the setting that was taken before the change."""
     best = coded.table(row, VARIANTS[since]).chosen()
     if best is None:
@@ -109,13 +109,13 @@ CAUSES = (
     Cause(
         "stands still",
         "and a round's steps go on until the cost stands still (by 1e-4; at most 100), where one step had been the rule",
-        lambda coded, row: _kept(coded, row, "stands-still", "clipped"),
+        lambda coded, row: _unchanged(coded, row, "stands-still", "clipped"),
         since="clipped",
     ),
     Cause(
         "right axes",
         "steps are aligned, not channels",
-        lambda coded, row: _kept(coded, row, "right-axes", "as-coded") if row.metric == "softdtw" else None,
+        lambda coded, row: _unchanged(coded, row, "right-axes", "as-coded") if row.metric == "softdtw" else None,
     ),
     Cause(
         "Hamming", "columns that differ are counted, instead of the sigmoid of codes", _when("categorical", "hamming")

@@ -15,7 +15,7 @@ from softecm.selection.grid import digest
 from softecm_paper.as_coded.distances import Distance, RawSoftDTWOfLongSeries, SumOfSquares
 from softecm_paper.as_coded.optimiser import Sets, Settings, optimise, starts
 from softecm_paper.as_coded.preparing import as_objects
-from softecm_paper.as_coded.progress import bar, kept
+from softecm_paper.as_coded.progress import bar, says_where_to_continue
 from softecm_paper.as_coded.sweep import draw
 from softecm_paper.page import Page
 from softecm_paper.runs import Options, Runs
@@ -84,9 +84,9 @@ def solve(data: NDArray[np.float64], panel: Panel, drawn: NDArray[np.intp]) -> d
     x, sets = as_objects(data), Sets(3)
     v = starts(x, sets, drawn[None])
     beta = torch.tensor([2.0], dtype=torch.float64)
-    found = optimise(panel.distance(x), sets, v, beta, torch.full_like(beta, panel.lam), panel.settings)
-    way = float((found.prototypes - v).abs().max())
-    return {"masses": np.round(found.masses[0].double().numpy(), 5).tolist(), "way": [way]}
+    solution = optimise(panel.distance(x), sets, v, beta, torch.full_like(beta, panel.lam), panel.settings)
+    way = float((solution.prototypes - v).abs().max())
+    return {"masses": np.round(solution.masses[0].double().numpy(), 5).tolist(), "way": [way]}
 
 
 def solve_all(data: NDArray[np.float64], name: str, drawn: NDArray[np.intp], options: Options) -> list[dict[str, Any]]:
@@ -95,7 +95,11 @@ def solve_all(data: NDArray[np.float64], name: str, drawn: NDArray[np.intp], opt
     path = options.journals / f"cbf-as-coded-{name}-{len(drawn)}.jsonl"
     work = {"data": digest(data, drawn), "panel": repr(panel.settings)}
     text = f"Cylinder, Bell, Funnel, {name}, as coded"
-    with kept(path), Journal(path, work) as book, bar(text, len(drawn), shown=options.progress) as done:
+    with (
+        says_where_to_continue(path),
+        Journal(path, work) as book,
+        bar(text, len(drawn), shown=options.progress) as done,
+    ):
         for item, start in zip(items, drawn, strict=True):
             if item not in book.done:
                 book.write([item], [solve(data, panel, start)])
@@ -118,13 +122,13 @@ def _add(page: Page, options: Options) -> None:
     counts = np.array([len(set(row // EACH)) for row in drawn])
     lines, shown = [], {}
     for name in PANELS:
-        found = solve_all(data, name, drawn, options)
-        shown[name] = np.array([run["masses"] for run in found])
+        runs_of_panel = solve_all(data, name, drawn, options)
+        shown[name] = np.array([run["masses"] for run in runs_of_panel])
         labels = shown[name][:, :, 1 + Sets(3).singles].argmax(2)
         scores = np.array([adjusted_rand_index(kinds, row) for row in labels])
         for count in np.unique(counts):
             here = scores[counts == count]
-            way = max(run["way"][0] for run, c in zip(found, counts, strict=True) if c == count)
+            way = max(run["way"][0] for run, c in zip(runs_of_panel, counts, strict=True) if c == count)
             lines.append([name, str(count), str(len(here)), f"{here.mean():.2f}", f"{here.max():.2f}", f"{way:.2f}"])
         page.facts[f"as coded, {name}"] = round(float(scores.mean()), 4)
     head = ["distance", "kinds drawn", "starts", "adjusted Rand index, mean", "best", "largest move of a coordinate"]

@@ -51,15 +51,15 @@ def masses(lam: float, n_starts: int = STARTS) -> NDArray[np.float32]:
     x, sets = as_objects(np.asarray(load_diamond().data)), Sets(2)
     v = starts(x, sets, draw(len(x), n_starts, 2, 0, replacement=True))
     beta = torch.full((n_starts,), 2.0, dtype=torch.float64)
-    found = optimise(SumOfSquares(x), sets, v, beta, torch.full_like(beta, lam), SETTINGS)
-    values: NDArray[np.float32] = found.masses.numpy()
+    solution = optimise(SumOfSquares(x), sets, v, beta, torch.full_like(beta, lam), SETTINGS)
+    values: NDArray[np.float32] = solution.masses.numpy()
     return values
 
 
-def shares(found: NDArray[np.float32], number: int) -> dict[str, float]:
+def shares(runs: NDArray[np.float32], number: int) -> dict[str, float]:
     """In which share of the starts an object's largest mass is on the empty set, on one cluster, on both."""
-    places = Counter(PLACES[(0, 1, 1, 2)[k]] for k in found[:, number - 1].argmax(1))
-    return {place: places[place] / len(found) for place in PLACES}
+    places = Counter(PLACES[(0, 1, 1, 2)[k]] for k in runs[:, number - 1].argmax(1))
+    return {place: places[place] / len(runs) for place in PLACES}
 
 
 def _add(page: Page) -> None:
@@ -69,9 +69,9 @@ def _add(page: Page) -> None:
         "of at most 20 rounds, whose steps end when the cost changes by less than a tenth; two objects drawn with "
         f"replacement as starts. From {STARTS} starts, objects 6 and 7 have their largest mass on:"
     )
-    found = {lam: masses(lam) for lam in LAMS}
+    masses_by_lambda = {lam: masses(lam) for lam in LAMS}
     lines = []
-    for lam, values in found.items():
+    for lam, values in masses_by_lambda.items():
         for number in (6, 7):
             where = shares(values, number)
             lines.append([f"λ = {lam:g}", f"object {number}", *(f"{where[place]:.0%}" for place in PLACES)])
@@ -82,15 +82,17 @@ def _add(page: Page) -> None:
         "is on one cluster, and the draw decides."
     )
     caption = "As coded: masses of the twelve objects from three starts, λ = 1.5 above and 3.5 below."
-    page.figure("diamond_coded", _figure(found), caption)
+    page.figure("diamond_coded", _figure(masses_by_lambda), caption)
 
 
-def _figure(found: dict[float, NDArray[np.float32]]) -> Figure:
+def _figure(masses_by_lambda: dict[float, NDArray[np.float32]]) -> Figure:
     from matplotlib import pyplot as plt
 
-    figure, axes = plt.subplots(len(found), 3, figsize=(14, 6), layout="constrained", sharex=True, sharey=True)
+    figure, axes = plt.subplots(
+        len(masses_by_lambda), 3, figsize=(14, 6), layout="constrained", sharex=True, sharey=True
+    )
     numbers = np.arange(1, 13)
-    for row, (lam, values) in zip(axes, found.items(), strict=True):
+    for row, (lam, values) in zip(axes, masses_by_lambda.items(), strict=True):
         for start, ax in enumerate(row):
             for column, (name, marker) in enumerate((("∅", "^"), ("ω2", "s"), ("ω1", "o"), ("Ω", "d"))):
                 ax.plot(numbers, values[start, :, column], marker=marker, label=name)

@@ -132,8 +132,8 @@ class RawSoftDTWOfLongSeries(Distance):
         """Distances of all objects to all prototypes."""
         from softecm import soft_dtw
 
-        found = soft_dtw(self.x, _numbers(v).flatten(0, 1), gamma=GAMMA)
-        return found.reshape(len(self.x), *v.shape[:2]).transpose(0, 1) + _lost(v)[:, None]
+        d = soft_dtw(self.x, _numbers(v).flatten(0, 1), gamma=GAMMA)
+        return d.reshape(len(self.x), *v.shape[:2]).transpose(0, 1) + _lost(v)[:, None]
 
     def gradient(self, v: Tensor, weights: Tensor) -> Tensor:
         """By the function's own gradient."""
@@ -141,8 +141,8 @@ class RawSoftDTWOfLongSeries(Distance):
 
         at = _numbers(v).flatten(0, 1).clone().requires_grad_()
         total = soft_dtw(self.x, at, gamma=GAMMA) * weights.permute(1, 0, 2).flatten(1)
-        (found,) = torch.autograd.grad(total.sum(), at)
-        return found.reshape(v.shape) + _lost(v)[..., None, None]
+        (slope,) = torch.autograd.grad(total.sum(), at)
+        return slope.reshape(v.shape) + _lost(v)[..., None, None]
 
     def paired(self, a: Tensor, b: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         """Matching rows and both gradients."""
@@ -152,7 +152,7 @@ class RawSoftDTWOfLongSeries(Distance):
         values = soft_dtw(first, second, gamma=GAMMA, paired=True)
         gradients = torch.autograd.grad(values.sum(), (first, second))
         lost = _lost(a) + _lost(b)
-        of_a, of_b = (found.reshape(a.shape) + lost[..., None, None] for found in gradients)
+        of_a, of_b = (slope.reshape(a.shape) + lost[..., None, None] for slope in gradients)
         return values.detach().reshape(a.shape[:2]) + lost, of_a, of_b
 
     def in_stopping_rule(self, values: Tensor) -> None:

@@ -48,8 +48,8 @@ class Sets:
         """Which clusters are in which set: (sets, clusters), the empty set left out."""
         rows = np.array(list(product([False, True], repeat=self.n_clusters)))
         sizes = rows.sum(1)
-        kept: NDArray[np.bool_] = rows[(sizes > 0) & (sizes <= self.largest)]
-        return kept
+        small: NDArray[np.bool_] = rows[(sizes > 0) & (sizes <= self.largest)]
+        return small
 
     @cached_property
     def sizes(self) -> NDArray[np.intp]:
@@ -108,10 +108,10 @@ def optimise(
     going, before = torch.arange(runs), torch.full((runs,), torch.inf, dtype=dtype)
     d = distance.values(v)
     for number in range(1, settings.rounds + 1):
-        found = masses_of(d, sets, beta[going], settings)
-        v, d = _adam(distance, sets, v, d, found, beta[going], lam[going], settings)
-        value = _stopping_value(distance, sets, d, found, beta[going], lam[going], settings, number)
-        masses[going], ends[going], rounds[going.numpy()] = found, v, number
+        masses_now = masses_of(d, sets, beta[going], settings)
+        v, d = _adam(distance, sets, v, d, masses_now, beta[going], lam[going], settings)
+        value = _stopping_value(distance, sets, d, masses_now, beta[going], lam[going], settings, number)
+        masses[going], ends[going], rounds[going.numpy()] = masses_now, v, number
         on = (value - before).abs() >= settings.round_tol
         going, v, d, before = going[on], v[on], d[on], value[on]
         report(len(going))

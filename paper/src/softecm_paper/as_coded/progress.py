@@ -10,7 +10,7 @@ from softecm.selection.sweeping import SweepInterrupted
 
 
 @contextmanager
-def kept(path: Path) -> Iterator[None]:
+def says_where_to_continue(path: Path) -> Iterator[None]:
     """Ctrl-C says what is kept."""
     try:
         yield

@@ -15,7 +15,7 @@ from softecm.selection.grid import digest
 from softecm_paper.as_coded.baselines import EVCLUST, PACKAGE, evidential_labels, hard_labels
 from softecm_paper.as_coded.labels import Labels, by_appearance, scored
 from softecm_paper.as_coded.preparing import Prepared, prepare
-from softecm_paper.as_coded.progress import bar, kept
+from softecm_paper.as_coded.progress import bar, says_where_to_continue
 from softecm_paper.as_coded.sweep import AS_CODED, Table, Variant, run_row
 from softecm_paper.protocols import PAPER, Protocol
 from softecm_paper.rows import Row
@@ -73,7 +73,7 @@ class CodedRuns:
             total = seeds * (len(grid["beta"]) * len(grid["lam"]) if only is None else 1)
             numbers = range(replay * seeds, (replay + 1) * seeds)
             text = f"{row.title}, Soft-ECM, {variant.key}"
-            with kept(path), bar(text, total, shown=self.options.progress) as done:
+            with says_where_to_continue(path), bar(text, total, shown=self.options.progress) as done:
                 data = self.data(row, swapped=variant.swapped)
                 self._tables[key] = run_row(row, data, grid, numbers, path, variant, done, only)
         return self._tables[key]
@@ -154,12 +154,14 @@ class CodedRuns:
         y, seeds = by_appearance(np.asarray(classes)), seeds or self.options.seeds
         path = self.options.journals / f"{row.key}-{method}-{name}-scores-{seeds}.jsonl"
         items = [f"seed {seed}" for seed in range(seeds)]
-        with kept(path), Journal(path, {"data": digest(y), "method": f"{method} {name}"}) as book:
+        with says_where_to_continue(path), Journal(path, {"data": digest(y), "method": f"{method} {name}"}) as book:
             with bar(f"{row.title}, {method}, {name}", seeds, shown=self.options.progress) as done:
                 for seed, item in enumerate(items):
                     if item not in book.done:
-                        found = labels(seed)
-                        book.write([item], [{} if found is None else scored(y, np.asarray(found, dtype=np.intp))])
+                        own_labels = labels(seed)
+                        book.write(
+                            [item], [{} if own_labels is None else scored(y, np.asarray(own_labels, dtype=np.intp))]
+                        )
                     done(1)
             rows = [book.done[item] for item in items if book.done[item]]
         if not rows:

@@ -70,14 +70,14 @@ def run_row(
     only : the one (beta, lam) of the grid to run, from the starts that it has in the whole grid
     """
     settings = [(b, k) for b in grid["beta"] for k in grid["lam"]]
-    kept = list(range(len(settings))) if only is None else [settings.index(only)]
-    beta, lam = (np.array(values) for values in zip(*(settings[i] for i in kept), strict=True))
+    chosen = list(range(len(settings))) if only is None else [settings.index(only)]
+    beta, lam = (np.array(values) for values in zip(*(settings[i] for i in chosen), strict=True))
     work = {"data": digest(data.numbers, data.y), "grid": repr((beta.tolist(), lam.tolist(), row.metric, variant))}
     items = {seed: f"run {seed}" for seed in seeds}
     with Journal(journal, work) as book:
         for seed, item in items.items():
             if item not in book.done:
-                drawn = draw(len(data.y), len(settings), row.n_clusters, seed, replacement=variant.replacement)[kept]
+                drawn = draw(len(data.y), len(settings), row.n_clusters, seed, replacement=variant.replacement)[chosen]
                 outcome, sets = _solve(row, data, beta, lam, drawn, variant)
                 book.write([item], [_judge(outcome, sets, data.y)])
             done(len(beta))
@@ -121,17 +121,17 @@ def _judge(outcome: Outcome, sets: Sets, y: Labels) -> dict[str, list[float | No
     """The columns of a journal's line; None for what is no number."""
     masses = outcome.masses.numpy()
     shares = sets.members / sets.sizes[:, None]
-    found: dict[str, list[float | None]] = {name: [] for name in COLUMNS}
+    columns: dict[str, list[float | None]] = {name: [] for name in COLUMNS}
     stars = {"n_star": nonspecificity(masses, sets), "n_printed": nonspecificity(masses, sets, with_empty=False)}
     for name, values in stars.items():
-        found[name] = [None if np.isnan(value) else round(float(value), 6) for value in values]
+        columns[name] = [None if np.isnan(value) else round(float(value), 6) for value in values]
     for own, every in zip(masses[:, :, 1 + sets.singles], masses[:, :, 1:] @ shares, strict=True):
         for name, value in scored(y, single_labels(own)).items():
-            found[name].append(value)
-        found["pignistic"].append(scored(y, single_labels(every))["rand"])
-        found["lost"].append(round(float(np.isnan(own).any(1).mean()), 3))
-    found["rounds"] = [int(value) for value in outcome.rounds]
-    return found
+            columns[name].append(value)
+        columns["pignistic"].append(scored(y, single_labels(every))["rand"])
+        columns["lost"].append(round(float(np.isnan(own).any(1).mean()), 3))
+    columns["rounds"] = [int(value) for value in outcome.rounds]
+    return columns
 
 
 VARIANTS = {

@@ -92,8 +92,8 @@ def _as_coded(page: Page, coded: CodedRuns) -> Cells:
         page.table([title, *METHODS], lines)
     footnotes(page, {m: c.missing for (_, m), c in cells.items() if c.missing})
     total = np.array(list(met.values())).sum(0)
-    told = ", ".join(f"{method} {a} of {b}" for method, (a, b) in met.items() if b)
-    page.text(f"Met: **{total[0]} of {total[1]}** printed cells ({total[0] / max(total[1], 1):.0%}): {told}.")
+    by_method = ", ".join(f"{method} {a} of {b}" for method, (a, b) in met.items() if b)
+    page.text(f"Met: **{total[0]} of {total[1]}** printed cells ({total[0] / max(total[1], 1):.0%}): {by_method}.")
     page.facts["as_coded"] = {"met": int(total[0]), "of": int(total[1]), "soft_ecm": met["Soft-ECM"][0]}
     _tell_unmet(page, coded, cells, unmet)
     _tell_choices(page, coded)
@@ -151,13 +151,13 @@ def _reason(coded: CodedRuns, cells: Cells, cell: Unmet) -> str:
             f"{accuracy.mean:.2f} could have a mean Rand index above {most:.2f}"
         )
     column = "rand" if cell.half == "Rand index" else "accuracy"
-    said = []
+    candidates = []
     for replay in range(1, 1 + REPLAYS):
         again = coded.table(cell.row, replay=replay)
         best = again.chosen()
-        said.append(np.empty(0) if best is None else again.at(best[0], best[1], column))
-    near = sum(agrees(values, cell.printed) for values in said if len(values))
-    means = ", ".join(f"{values.mean():.3f}" for values in said if len(values))
+        candidates.append(np.empty(0) if best is None else again.at(best[0], best[1], column))
+    near = sum(agrees(values, cell.printed) for values in candidates if len(values))
+    means = ", ".join(f"{values.mean():.3f}" for values in candidates if len(values))
     spread = _spreads(table, column).min()
     alike = f"; the runs of no setting are more alike than {spread:.3f}" if spread > cell.printed.deviation else ""
     return f"{'chance' if near else 'open'}: the whole experiment from other starts gives {means}{alike}"
@@ -167,13 +167,13 @@ def exchanged(cells: Cells, row: Row, method: str) -> str:
     """The method whose printed numbers are ours of this one, and the other way round; nothing where there is none."""
     for other in USED_BY[row.kind]:
         pairs = ((method, other), (other, method)) if other != method else ()
-        found = [
+        agreements = [
             _close(getattr(cells[row.key, ours], name), printed[row.key][theirs])
             for theirs, ours in pairs
             for _, name, printed in HALVES
             if not cells[row.key, ours].missing
         ]
-        if len(found) == 4 and all(found):
+        if len(agreements) == 4 and all(agreements):
             return other
     return ""
 
@@ -248,20 +248,20 @@ def _side_by_side(page: Page, coded: CodedRuns, cells: Cells) -> None:
     lines, met = [], np.zeros((2, len(names)), dtype=int)
     for row in coded.runs.rows:
         for method in USED_BY[row.kind]:
-            found = [cells[row.key, method], *(coded.beside(row, method, protocol) for protocol in PROTOCOLS)]
+            row_cells = [cells[row.key, method], *(coded.beside(row, method, protocol) for protocol in PROTOCOLS)]
             rand, accuracy = RAND_INDEX[row.key][method], ACCURACY[row.key][method]
             lines.append(
                 [
                     row.title,
                     method,
                     str(rand),
-                    *("" if c.missing else _agreed(c.rand, rand) for c in found),
-                    *("" if c.missing else _shown(c.plain) for c in found),
+                    *("" if c.missing else _agreed(c.rand, rand) for c in row_cells),
+                    *("" if c.missing else _shown(c.plain) for c in row_cells),
                     str(accuracy),
-                    *("" if c.missing else _agreed(c.accuracy, accuracy) for c in found),
+                    *("" if c.missing else _agreed(c.accuracy, accuracy) for c in row_cells),
                 ]
             )
-            for k, cell in enumerate(found):
+            for k, cell in enumerate(row_cells):
                 if not cell.missing:
                     met[:, k] += agrees(cell.rand, rand), agrees(cell.accuracy, accuracy)
     head = [
@@ -274,5 +274,7 @@ def _side_by_side(page: Page, coded: CodedRuns, cells: Cells) -> None:
         *names,
     ]
     page.table(head, lines)
-    told = "; ".join(f"{name} {met[0, k]} Rand indices and {met[1, k]} accuracies" for k, name in enumerate(names))
-    page.text(f"Of {len(lines)} printed cells in each half agree: {told}.")
+    by_protocol = "; ".join(
+        f"{name} {met[0, k]} Rand indices and {met[1, k]} accuracies" for k, name in enumerate(names)
+    )
+    page.text(f"Of {len(lines)} printed cells in each half agree: {by_protocol}.")

@@ -115,6 +115,6 @@ class FitSection(Section):
 
     def without_values(self, model: FittedModel) -> Json:
         """All but parameters that are data, and the code, which names files."""
-        kept = ("candidates", "candidates_note", "history", "runs")
+        names = ("candidates", "candidates_note", "history", "runs")
         parameters = plain_parameters(model, self.data.parameters)
-        return {"parameters": parameters, **{name: getattr(self.data, name) for name in kept}}
+        return {"parameters": parameters, **{name: getattr(self.data, name) for name in names}}

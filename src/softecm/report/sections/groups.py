@@ -285,7 +285,9 @@ def _prototype_cell(value: object, attribute: Attribute, ends: tuple[float, floa
 # ------------------------------------------------------------------ which columns are shown
 
 
-def telling(attributes: Sequence[Attribute], prototypes: Sequence[Sequence[object]], n_clusters: int) -> list[int]:
+def distinguishing(
+    attributes: Sequence[Attribute], prototypes: Sequence[Sequence[object]], n_clusters: int
+) -> list[int]:
     """Columns in their order; where there are too many, those in which the clusters' prototypes differ most."""
     if len(attributes) <= MOST_ATTRIBUTES or not len(prototypes):
         return list(range(len(attributes)))
@@ -305,7 +307,7 @@ def _spread(attribute: Attribute, values: Sequence[object]) -> float:
 
 def ordered(data: ReportData) -> list[int]:
     """The columns to show, the ones that distinguish most groups most first."""
-    chosen = telling(data.attributes, data.prototypes, data.partition.n_clusters)
+    chosen = distinguishing(data.attributes, data.prototypes, data.partition.n_clusters)
     if data.profiles is None:
         return chosen
     groups = set(data.partition.focal_sets.labels()[1 : data.partition.n_clusters + 1])
@@ -353,7 +355,7 @@ def ruled(data: ReportData) -> ExplanationTree | None:
 
 def _compared(data: ReportData) -> tuple[list[Attribute], IntArray]:
     """The columns that groups are told by, without those that have no weight, and an even sample of the drawn objects."""
-    chosen = telling(data.attributes, data.prototypes, data.partition.n_clusters)
+    chosen = distinguishing(data.attributes, data.prototypes, data.partition.n_clusters)
     some = [data.attributes[j] for j in chosen if data.attributes[j].known]
     known = [attribute for attribute in some if attribute.name not in data.set_aside] or some
     groups = len(np.unique(data.partition.masses[data.rows].argmax(1)))
