@@ -20,7 +20,7 @@ from softecm.cli.result_folder import ResultFolder, Summary, write_json
 from softecm.cli.screen import counts_table, lines, remarks
 from softecm.cli.search import candidates_table
 from softecm.cli.source import ObjectSource
-from softecm.readers import Loaded, ReadOptions
+from softecm.readers import ReadOptions
 from softecm.report import ReportData
 from softecm.report.fit import own_warnings, parameters, plain_parameters, scores
 from softecm.report.sections.columns import without_details
@@ -42,7 +42,8 @@ def summary(
 ) -> dict[str, Any]:
     """What summary.json holds; without ``values`` nothing from which a cell could be read."""
     model, loaded = fitted.model, source.loaded
-    understood = {**reading(loaded), "columns": [asdict(c) for c in loaded.columns]}
+    notes = {"notes": " ".join(loaded.notes)} if loaded.notes else {}
+    understood = {**loaded.how, **notes, "columns": [asdict(c) for c in loaded.columns]}
     params, messages = parameters(model), [*source.remarks(), *fitted.warnings]
     if not values:
         understood = {"columns": [asdict(c) for c in without_details(loaded.columns)]}
@@ -75,11 +76,6 @@ def _again(model: SoftECM, file: Path) -> str:
         clusters=str(model.partition_.n_clusters),
     )
     return f"{same} -o {shlex.quote(f'{file.stem}-what-if')}"
-
-
-def reading(loaded: Loaded) -> dict[str, str]:
-    """How a file was read, by what is said of it."""
-    return {**loaded.how, **({"notes": " ".join(loaded.notes)} if loaded.notes else {})}
 
 
 def write(

@@ -12,7 +12,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from softecm._checks import check_choice
+from softecm._checks import check_choice, is_number
 from softecm._version import __version__
 from softecm.cli.commands import SweepOptions
 from softecm.cli.metric import far_value_remarks, metric_for
@@ -176,7 +176,7 @@ def _choice(result: Sweep, rule: str) -> RuleChoice:
 
 def _plain(value: object) -> object:
     value = value.item() if hasattr(value, "item") else value
-    return None if isinstance(value, float) and not math.isfinite(value) else value
+    return None if is_number(value) and not math.isfinite(value) else value
 
 
 # ------------------------------------------------------------------ what is written and said

@@ -92,7 +92,7 @@ def _footnotes(frame: pd.DataFrame) -> int:
     count = 0
     while frame.shape[1] > 2 and count < min(MOST_FOOTNOTES, len(frame)):
         row = frame.iloc[-1 - count]
-        cells = row[row.notna() & row.map(lambda cell: not isinstance(cell, str) or cell != "")]
+        cells = row[row.notna() & (row != "")]
         if len(cells) != 1 or not isinstance(cells.iloc[0], str):
             break
         count += 1

@@ -12,7 +12,7 @@ import narwhals as nw
 import numpy as np
 from numpy.typing import NDArray
 
-from softecm._checks import frame_of
+from softecm._checks import frame_of, is_number
 from softecm._precision import Precision, moment, spaced, with_unit
 from softecm.belief import CredalPartition
 from softecm.report.inputs import Comparing, Data, FloatArray, IntArray, views_of
@@ -220,7 +220,7 @@ def unknown_columns(model: Comparing, names: Sequence[str] | None, count: int) -
 
 def _gone(name: str, prototypes: Sequence[object], count: int) -> Attribute:
     """A column whose cells are gone, shown as its prototypes are."""
-    if all(isinstance(value, int | float) for value in prototypes):
+    if all(map(is_number, prototypes)):
         return Attribute(name, "number", [np.nan] * count)
     if all(isinstance(value, dt.date) for value in prototypes):
         return Attribute(name, "date", [None] * count, Precision(moment=len("2024-12-31")))

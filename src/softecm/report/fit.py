@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, TypeGuard
 
 import numpy as np
 
+from softecm._checks import is_number
 from softecm._wording import option
 from softecm.belief import CredalPartition
 from softecm.distances import SEMI_METRICS, SemiMetric
@@ -38,7 +39,7 @@ def parameters(model: FittedModel) -> dict[str, str]:
         shown[f"left out: {name}"] = str(reason)
     for name, value in params.items():
         fitted = getattr(model, f"{name}_", None)
-        if isinstance(value, str) and value == "auto" and isinstance(fitted, int | float):
+        if isinstance(value, str) and value == "auto" and is_number(fitted):
             shown[name] = f"auto: {fitted:.4g}"
     return shown
 

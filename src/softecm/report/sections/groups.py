@@ -12,6 +12,7 @@ import numpy as np
 from markupsafe import Markup
 from numpy.typing import ArrayLike, NDArray
 
+from softecm._checks import is_number
 from softecm._precision import moment
 from softecm.explain import ExplanationTree, Profiles, profile
 from softecm.explain.profiles import MOST_TOLD, in_time, in_unit
@@ -195,7 +196,7 @@ def _trait_facts(trait: Trait) -> Json:
 
 
 def _json(cell: object) -> object:
-    return finite(float(cell)) if isinstance(cell, int | float) and not isinstance(cell, bool) else str(cell)
+    return finite(float(cell)) if is_number(cell) else str(cell)
 
 
 def _surest(masses: FloatArray, column: int) -> list[int]:
