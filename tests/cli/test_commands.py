@@ -221,9 +221,9 @@ def test_predict_gives_the_training_objects_their_masses(run: Run, two_groups: P
     assert (code, "exists" in err) == (2, True)
     other = Path("other.csv")
     other.write_text("size;weight\n1,5;2,5\n3,5;1,5\n")
-    code, _, err = run("predict", "found", other)
-    assert code == 2
-    assert "colour not found" in err
+    code, out, err = run("predict", "found", other)
+    assert code == 0, err
+    assert "not in the file: colour; rows are compared in the other columns" in " ".join(out.lower().split())
 
 
 def test_the_report_is_drawn_again_with_and_without_the_file(run: Run, two_groups: Path) -> None:

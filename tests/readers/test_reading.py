@@ -59,7 +59,7 @@ def test_new_rows_are_read_as_the_first_were(tmp_path: Path) -> None:
     assert first.ids is not None
     assert first.ids[0] == "row 0"
     new = pd.DataFrame({"when": ["05.01.2024"], "id": ["new"], "share": ["3"], "price": ["1 001,5 "], "more": [1]})
-    with pytest.warns(ReadingWarning, match="not used, for the fit did not have them: more"):
+    with pytest.warns(ReadingWarning, match="not used, since the fit did not have them: more"):
         again = read_table(new, like=first)
     assert again.data.columns.tolist() == ["price", "share", "when"]
     assert again.data.iloc[0].tolist() == [1001.5, 3.0, pd.Timestamp("2024-01-05")]
@@ -144,7 +144,7 @@ def test_what_marked_a_gap_in_the_first_table_does_in_the_next() -> None:
 def test_columns_that_are_missing_or_new_are_told() -> None:
     rows = pd.DataFrame({"kind": ["pump", "fan", "mill"] * 10, "size": [1.5, 2.5, 4.0, 5.5, 7.0] * 6, "same": "x"})
     first = read_table(rows)
-    with pytest.warns(ReadingWarning, match=r"missing in every row, for there is no such column: size"):
+    with pytest.warns(ReadingWarning, match=r"not in the file: size"):
         empty = read_table(rows[["kind"]], like=first)
     assert empty.data["size"].isna().all()
     assert list(empty.data) == list(first.data)
@@ -152,7 +152,7 @@ def test_columns_that_are_missing_or_new_are_told() -> None:
         read_table(rows.rename(columns={"size": "Size"}), like=first)
     with pytest.raises(ReadError, match="kind, size not found"):
         read_table(rows[["same"]], like=first)
-    with pytest.warns(ReadingWarning, match=r"not used, for the fit did not have them: maker, year\."):
+    with pytest.warns(ReadingWarning, match=r"not used, since the fit did not have them: maker, year\."):
         read_table(rows.assign(maker="A", year=2020), like=first)
     numbers = pd.DataFrame({"a": np.arange(12.0) % 5, "b": np.arange(12.0) % 7})
     with pytest.raises(ReadError, match=r"b not found among its columns\.$"):  # nothing says that a gap will do

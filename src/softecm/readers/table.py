@@ -113,12 +113,10 @@ class _Table:
         wanted = expected.among(context.path, [name for name in frame.columns if name not in aside])
         unused = [short(name) for name in expected.unused(list(frame.columns)) if name not in aside]
         if unused:
-            self.notes.append(f"not used, for the fit did not have them: {some_of(unused, 5)}.")
+            self.notes.append(f"not used, since the fit did not have them: {some_of(unused, 5)}.")
         if absent := expected.absent(list(frame.columns)):
             listed = some_of([short(name) for name in absent], 5)
-            self.notes.append(
-                f"missing in every row, for there is no such column: {listed}; rows are compared in the others."
-            )
+            self.notes.append(f"not in the file: {listed}; rows are compared in the other columns of the fit.")
             frame = frame.reindex(columns=[*frame.columns, *absent])
         for name in aside:
             self._set_aside(frame[name], options)
