@@ -224,6 +224,10 @@ def test_predict_gives_the_training_objects_their_masses(run: Run, two_groups: P
     code, out, err = run("predict", "found", other)
     assert code == 0, err
     assert "not in the file: colour; rows are compared in the other columns" in " ".join(out.lower().split())
+    other.write_text("weight\n2,5\n1,5\n")
+    code, _, err = run("predict", "found", other, "--force")
+    assert code == 2
+    assert "size, colour not found" in err
 
 
 def test_the_report_is_drawn_again_with_and_without_the_file(run: Run, two_groups: Path) -> None:

@@ -27,6 +27,18 @@ def test_a_folder_is_explained(run: Run, two_groups: Path) -> None:
     assert Path("rules.png").read_bytes().startswith(b"\x89PNG")
 
 
+def test_rules_of_sequences_count_their_steps_from_1(run: Run) -> None:
+    rng = np.random.default_rng(0)
+    paths = [["home", *["blog" if i % 2 else "shop"] * 3, rng.choice(["home", "help"])] for i in range(40)]
+    frame = pd.DataFrame(paths, columns=[f"at {k}" for k in range(5)])
+    frame.to_csv("paths.csv", index_label="visit")
+    made = run("cluster", "paths.csv", "--metric", "states", "-c", 2, "-o", "paths", "-q", "--n-init", 1)
+    assert made[0] == 0, made[2]
+    code, out, err = run("explain", "paths")
+    assert code == 0, err
+    assert re.search(r"ω\d: step [234] is (blog|shop)", out)
+
+
 def test_what_can_be_mended_is_said(run: Run, two_groups: Path) -> None:
     assert run("cluster", two_groups, "-c", 2, "-o", "found", "--n-init", 1, "-q", "--no-values")[0] == 0
     assert "<h3>Rules</h3>" not in Path("found/report.html").read_text(encoding="utf-8")

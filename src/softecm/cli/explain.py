@@ -21,9 +21,10 @@ from softecm.cli.screen import consoles, print_json
 from softecm.explain import ExplanationTree
 from softecm.files import check_new_file, to_file
 from softecm.readers import Loaded, ReadOptions, read
-from softecm.report.inputs import in_views, of_series
+from softecm.report.inputs import comparing, in_views, of_series
 from softecm.report.object_explanation import explain_object
 from softecm.report.reasons import columns_set_aside
+from softecm.spaces.states import States
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -144,7 +145,10 @@ def _data(folder: ResultFolder, table: Path | None) -> object:
 
 
 def _channels(folder: ResultFolder, data: Any) -> list[str] | None:
-    """What the channels of series are called in the file; None where they have no names, or objects are no series."""
+    """What channels of series and steps of sequences are called; None where they have no names, and for other objects."""
+    model = comparing(folder.model)
+    if model is not None and isinstance(model.model_.space, States):
+        return [f"step {k + 1}" for k in range(len(data[0]))]
     names = [column.name for column in folder.columns or [] if column.kind == "number"]
     if not of_series(folder.model) or hasattr(data, "columns") or names == ["channel 1"]:
         return None

@@ -114,6 +114,11 @@ class Branch:
 Node: TypeAlias = Branch | Leaf
 
 
+def n_leaves(tree: Node) -> int:
+    """How many rules a tree has."""
+    return sum(1 for _ in tree.leaves())
+
+
 def leaf_numbers(tree: Node, columns: Sequence[Column]) -> IntArray:
     """The leaf of each object, counted from the left."""
     which = np.zeros(len(columns[0]), dtype=np.intp)

@@ -15,9 +15,9 @@ from sklearn.utils.validation import check_is_fitted
 from softecm._checks import is_number, is_whole
 from softecm.belief import CredalPartition, FocalSets
 from softecm.explain.columns import Column, IntArray, measured
-from softecm.explain.cuts import Cut, Material, utilities
+from softecm.explain.cuts import EQUAL, Cut, Material, utilities
 from softecm.explain.effects import FloatArray
-from softecm.explain.nodes import Branch, Leaf, Node, draw, leaf_numbers, said_of
+from softecm.explain.nodes import Branch, Leaf, Node, draw, leaf_numbers, n_leaves, said_of
 from softecm.scores.checks import as_partition
 
 if TYPE_CHECKING:
@@ -26,14 +26,15 @@ if TYPE_CHECKING:
 LAMBDAS = (-math.inf, -1.0, 0.0, 1.0, math.inf)  # at which a tree is judged, bold to cautious
 BOUNDED = 2.0  # with a larger lambda the best answer everywhere is Ω (or, bold, a single cluster)
 FEWEST = 2  # objects of a fold
+DIGITS = 6  # of masses, as a file of a partition has them: its tree is that of the fit
 
 
 class ExplanationTree(BaseEstimator):
     r"""Rules that say which set of clusters an object is in: a decision tree for a credal partition (IEMM).
 
     Each cut divides the objects, and the sets by where their centroids lie, so that as little as possible of what the
-    partition says is cut off. There are at most as many leaves as sets. The table need not be what was clustered:
-    series or texts are explained by the patients' table.
+    partition says is cut off. There are at most as many leaves as sets; a set may have several. The table need not be what
+    was clustered: series or texts are explained by the patients' table.
 
     How right a leaf is that says A of an object which is in B depends on ``lam``: with a cautious tree (above 0) a set that
     contains B is partly right, :math:`(|B|/|A|)^{1/\lambda}`; with a bold one (below 0) a part of B is; at 0 only B itself.
@@ -49,7 +50,7 @@ class ExplanationTree(BaseEstimator):
         boxes in the table are found as they are. "auto" is "best" where ``abs(lam)`` is at most 2: beyond, the best would
         always be Ω, or single clusters.
     min_gain : float, default=0.005
-        A cut that raises R by less is taken back. For leaves that are "best".
+        A last cut that raises R by less is taken back, and any cut that does not raise it. For leaves that are "best".
     cv : int, default=5
         Parts of the table for an honest R: each part is judged by a tree that has not seen it. 0 leaves it out.
 
@@ -275,7 +276,8 @@ class _Grower:
 
     def tree(self, rows: IntArray) -> Node:
         """The tree of these objects."""
-        masses, columns = self.masses[rows], [column.of_rows(rows) for column in self.columns]
+        masses = self.masses[rows].round(DIGITS) if self.best else self.masses[rows]
+        columns = [column.of_rows(rows) for column in self.columns]
         material = Material.of(columns, masses[:, 1:], self.partition.focal_sets, self.lam, clean_first=self.best)
         sets = np.flatnonzero(masses[:, 1:].sum(0) > 0)
         if not len(sets):
@@ -308,12 +310,22 @@ class _Growing:
         others = np.delete(np.arange(len(sets)), left_sets)
         left = self.node(rows[goes], sets[left_sets], (*path, (cut, True)))
         right = self.node(rows[~goes], sets[others], (*path, (cut, False)))
-        if self.best and left.depth == right.depth == 0:
-            a, b = *left.leaves(), *right.leaves()
-            gain = self._worth(a, rows[goes]) + self._worth(b, rows[~goes]) - self._worth(leaf, rows)
-            if a.said == b.said or gain < self.least:
-                return leaf
-        return Branch(cut, left, right)
+        whole = Branch(cut, left, right)
+        if self.best:
+            worth = self._worth(whole, rows)
+            for simpler in sorted((leaf, self._moved(left, rows, path), self._moved(right, rows, path)), key=n_leaves):
+                loss = worth - self._worth(simpler, rows)
+                if loss <= EQUAL * worth or (n_leaves(whole) == 2 and loss < self.least):
+                    return simpler
+        return whole
+
+    def _moved(self, tree: Node, rows: IntArray, path: tuple[tuple[Cut, bool], ...]) -> Node:
+        """The same cuts of other objects, at another place of the tree."""
+        if isinstance(tree, Leaf):
+            return self._leaf_of(tree.said - 1, rows, path)
+        goes = tree.cut.left(self.material.columns[tree.cut.column].of_rows(rows))
+        left = self._moved(tree.left, rows[goes], (*path, (tree.cut, True)))
+        return Branch(tree.cut, left, self._moved(tree.right, rows[~goes], (*path, (tree.cut, False))))
 
     def _union(self, sets: IntArray) -> IntArray:
         """All of a leaf's sets in one, where that is a focal set; else the sets themselves."""
@@ -321,18 +333,21 @@ class _Growing:
         union = np.flatnonzero((self.focal.membership == whole).all(1))
         return union if len(union) else sets
 
-    def _worth(self, leaf: Leaf, rows: IntArray) -> float:
-        return float(self.material.gains[rows, leaf.said - 1].sum())
+    def _worth(self, tree: Node, rows: IntArray) -> float:
+        said = said_of(tree, [column.of_rows(rows) for column in self.material.columns])
+        return float(self.material.gains[rows, said - 1].sum())
 
     def _leaf(self, rows: IntArray, sets: IntArray, path: tuple[tuple[Cut, bool], ...]) -> Leaf:
-        gains = self.material.gains[rows].sum(0)
         among = np.flatnonzero(self.material.masses.sum(0) > 0) if self.best else self._union(sets)
         among = among if len(among) else sets
-        best_set = int(among[np.argmax(gains[among])])
+        return self._leaf_of(int(among[np.argmax(self.material.gains[rows].sum(0)[among])]), rows, path)
+
+    def _leaf_of(self, said: int, rows: IntArray, path: tuple[tuple[Cut, bool], ...]) -> Leaf:
+        """That says this set."""
         held, weight = self.masses[rows].sum(0), float(self.masses[rows].sum())
         inside = float(held[1:].sum())
-        utility = float(gains[best_set]) / inside if inside > 0 else 0.0
-        return Leaf(best_set + 1, len(rows), held / weight if weight > 0 else held + 1 / len(held), utility, path)
+        utility = float(self.material.gains[rows, said].sum()) / inside if inside > 0 else 0.0
+        return Leaf(said + 1, len(rows), held / weight if weight > 0 else held + 1 / len(held), utility, path)
 
 
 # ---------------------------------------------------------------------------------------------------- reading
