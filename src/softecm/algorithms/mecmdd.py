@@ -29,7 +29,8 @@ from softecm.fit.loop import after_runs
 from softecm.fit.prepare import Draw, check_weights, seed, weighted_quantile
 from softecm.spaces.base import check_enough, check_indices
 from softecm.spaces.dissimilarities import Dissimilarities
-from softecm.spaces.raw import as_plain, refuse_other_order
+from softecm.spaces.raw import as_plain
+from softecm.spaces.views import refuse_other_order
 
 FAR = 0.95  # delta "auto": the square is this quantile of a view's dissimilarities
 

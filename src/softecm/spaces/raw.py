@@ -587,22 +587,3 @@ def refuse_huge(X: object, name: str = "X") -> None:
                 f"{name} must hold numbers of at most {LARGEST:g} in size; got one of about {digits:.0f} digits in "
                 f"{name}{where}. Divide by a constant first, or leave it out."
             )
-
-
-def refuse_other_order(parts: Mapping[str, Any]) -> None:
-    """Refuse views whose data frames have the same labels in another order: rows go together by their place."""
-    known: dict[str, list[Any]] = {}
-    for name, part in parts.items():
-        index = getattr(part, "index", None)
-        if index is None or callable(index):
-            continue
-        labels = list(index)
-        for other, before in known.items():
-            if labels != before and len(labels) == len(before) and set(labels) == set(before):
-                at = next(i for i, (a, b) in enumerate(zip(before, labels, strict=True)) if a != b)
-                raise ValueError(
-                    f"X must have its objects in the same order in every view; {place('row', at, 'its index')} is "
-                    f"{before[at]!r} in {other!r} and {labels[at]!r} in {name!r}. Put them in one order, such as "
-                    f"X[{name!r}].loc[X[{other!r}].index]; if rows go together as they stand, use reset_index(drop=True)."
-                )
-        known[name] = labels

@@ -18,7 +18,7 @@ from softecm._text import place
 from softecm.files.expected import Misfit, array, count, listed, maybe, rules, text
 from softecm.files.values import by_itself, own
 from softecm.spaces.base import ByRow, Encoded, Space
-from softecm.spaces.raw import VIEWS_IN_BLOCKS, Frame, RawData, RawFrame, raw_data, refuse_other_order
+from softecm.spaces.raw import VIEWS_IN_BLOCKS, Frame, RawData, RawFrame, raw_data
 
 if TYPE_CHECKING:
     from sklearn.base import BaseEstimator
@@ -477,3 +477,22 @@ def refuse_missing(present: NDArray[np.bool_], views: Sequence[str], *, fit: boo
             f"every object must have at least one view; {place('object', int(nothing.argmax()))} has none, and "
             f"{int(nothing.sum())} in all. Remove such objects, since nothing is known about them."
         )
+
+
+def refuse_other_order(parts: Mapping[str, Any]) -> None:
+    """Refuse views whose data frames have the same labels in another order: rows go together by their place."""
+    known: dict[str, list[Any]] = {}
+    for name, part in parts.items():
+        index = getattr(part, "index", None)
+        if index is None or callable(index):
+            continue
+        labels = list(index)
+        for other, before in known.items():
+            if labels != before and len(labels) == len(before) and set(labels) == set(before):
+                at = next(i for i, (a, b) in enumerate(zip(before, labels, strict=True)) if a != b)
+                raise ValueError(
+                    f"X must have its objects in the same order in every view; {place('row', at, 'its index')} is "
+                    f"{before[at]!r} in {other!r} and {labels[at]!r} in {name!r}. Put them in one order, such as "
+                    f"X[{name!r}].loc[X[{other!r}].index]; if rows go together as they stand, use reset_index(drop=True)."
+                )
+        known[name] = labels
