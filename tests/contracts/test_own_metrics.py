@@ -121,8 +121,14 @@ def test_what_needs_all_pairs_asks_for_memory_first(monkeypatch):
 @pytest.mark.parametrize(
     ("call", "said"),
     [
-        (lambda: ECM(2, n_init=10**30).fit(X), r"n_init must be a whole number of at most 1000000; got a number that is too large"),
-        (lambda: ECM(2, n_init=10**5000).fit(X), r"n_init must be a whole number of at most 1000000; got a number that is too large"),
+        (
+            lambda: ECM(2, n_init=10**30).fit(X),
+            r"n_init must be a whole number of at most 1000000; got a number that is too large",
+        ),
+        (
+            lambda: ECM(2, n_init=10**5000).fit(X),
+            r"n_init must be a whole number of at most 1000000; got a number that is too large",
+        ),
         (lambda: ECM(2, alpha=10**30).fit(X), r"alpha must be at least 0 and at most 100"),
         (
             lambda: ECM(2).fit(X, sample_weight=np.full(40, 1e308)),
