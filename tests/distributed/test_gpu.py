@@ -15,7 +15,8 @@ from softecm.distributed.passes import distances_of_block, mean_distance, quanti
 from softecm.spaces.scattered import Block
 
 
-def test_a_block_is_moved_to_the_device_asked_for():
+def test_a_block_is_moved_to_the_device_asked_for(monkeypatch):
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
     seen = []
 
     class Elsewhere:
@@ -26,8 +27,8 @@ def test_a_block_is_moved_to_the_device_asked_for():
             seen.append(device)
             return self
 
-    Placement("meta", 1.0, None).moved(Block("block 0", 0, Elsewhere(), None))
-    assert [d.type for d in seen] == ["meta"]
+    Placement("cuda", 1.0, None).moved(Block("block 0", 0, Elsewhere(), None))
+    assert [d.type for d in seen] == ["cuda"]
 
 
 @pytest.mark.gpu

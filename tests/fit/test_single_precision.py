@@ -14,7 +14,7 @@ from softecm.distances import SoftDTW
 from softecm.distances.base import SemiMetric
 from softecm.fit.algorithm import soft_ecm_problem
 from softecm.fit.prepare import in_memory
-from softecm.native.library import available, get_threads
+from softecm.native.library import available, get_threads, set_threads
 from softecm.objective.equations import evaluate, mass_cost
 from softecm.objective.problem import Exact, SoftECMProblem
 from softecm.optim import Descent
@@ -95,7 +95,7 @@ def test_threads_change_nothing():
 
 def test_torch_gets_few_threads_for_series_and_has_its_own_again_afterwards():
     seen = []
-    before = torch.get_num_threads()
+    before = torch.get_num_threads(), set_threads(None)
     torch.set_num_threads(8)
     try:
         look = lambda _: seen.append((torch.get_num_threads(), get_threads()))  # noqa: E731
@@ -104,7 +104,8 @@ def test_torch_gets_few_threads_for_series_and_has_its_own_again_afterwards():
         assert torch.get_num_threads() == 8
         assert get_threads() == available()
     finally:
-        torch.set_num_threads(before)
+        torch.set_num_threads(before[0])
+        set_threads(before[1])
 
 
 def problem(solver: Descent) -> SoftECMProblem:

@@ -110,18 +110,25 @@ def test_columns_of_other_types_are_known(
         ({"a": "x"}, "column a of .* must hold numbers; got x in row 1"),
         ({"a": "2020-01-01"}, "column a of .* must hold numbers; got 2020-01-01"),
         ({"b": "inf"}, "column b of .* holds inf in row 1"),
-        ({"a": None}, "must have the columns the model was fitted with; a not found"),
     ],
 )
 def test_what_can_not_be_read_as_the_model_wants_it_is_said(
-    tmp_path: Path, trained: Path, change: dict[str, str | None], said: str, hostile_case: Count
+    tmp_path: Path, trained: Path, change: dict[str, str], said: str, hostile_case: Count
 ) -> None:
-    new = NEW.drop(columns=list(change)) if None in change.values() else NEW.assign(**change)
-    new.to_csv(tmp_path / "new.csv", index=False)
+    NEW.assign(**change).to_csv(tmp_path / "new.csv", index=False)
     ended, table = predicted(trained, tmp_path / "new.csv")
     assert table is None
     assert ended.code == 2
     assert pd.Series([ended.err]).str.contains(said).all(), ended.err
+    hostile_case()
+
+
+def test_a_missing_column_is_named_and_the_others_decide(tmp_path: Path, trained: Path, hostile_case: Count) -> None:
+    NEW.drop(columns="a").to_csv(tmp_path / "new.csv", index=False)
+    ended, table = predicted(trained, tmp_path / "new.csv")
+    assert table is not None, ended.err
+    assert table["set"].tolist() == EXPECTED
+    assert "not in the file: a; rows are compared in the other columns" in " ".join(ended.out.split())
     hostile_case()
 
 
