@@ -466,7 +466,7 @@ class PrototypeClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Evid
         distances : ndarray of shape (n, f)
         """
         x = self._encode(X)
-        return self.model_.distances(x)
+        return self.model_.distances(x).numpy()
 
     def score(self, X: object, y: object = None, sample_weight: ArrayLike | None = None) -> float:
         """Minus the objective per object at the fitted prototypes; on the training data, ``-objective_ / n``.
@@ -570,8 +570,6 @@ def checked_rows(estimator: EvidentialClusterer, X: ArrayLike, *, reset: bool) -
     if reset:
         refuse_dissimilarities(rows)
         space.fit(rows, dtype=torch.float64)
-    else:
-        space.describe(rows)
     return np.ascontiguousarray(rows, dtype=np.float64)
 
 

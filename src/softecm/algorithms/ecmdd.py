@@ -253,7 +253,7 @@ class EvidentialMedoids(Algorithm[Encoded]):
 
     def continued(self, objects: Objects[Encoded], chosen: Settings, last: PrototypeModel) -> Tensor:
         """The last fit's medoids, by the objects nearest to them."""
-        nearest = last.distances(objects.x)[:, : chosen.n_clusters].argmin(0)
+        nearest = last.distances(objects.x)[:, : chosen.n_clusters].numpy().argmin(0)
         return self._among(objects, nearest.astype(np.int64))
 
     def from_clusters(self, fit: Fit, outcome: Outcome) -> Tensor:

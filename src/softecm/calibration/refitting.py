@@ -211,7 +211,7 @@ def _ready(model: Any, X: object) -> EncodedModel:
     algorithm = model._algorithm(metric)
     objects = in_memory(algorithm, chosen, metric, model, raw.without(choice.left_out), None, runs=1)
     inside, x = 1.0 - model.partition_.masses[:, 0], objects.x.cpu()
-    distances = np.asarray(model.model_.distances(x), dtype=np.float64)[:, : chosen.n_clusters]
+    distances = model.model_.distances(x).double().numpy()[:, : chosen.n_clusters]
     start, learned = from_distances(distances, inside), inside
     mixture = GaussianGroups.of(objects.metric, x)
     if mixture is not None:
@@ -239,7 +239,7 @@ def _moved(ready: EncodedModel, counts: FloatArray, rows: NDArray[np.int64]) -> 
     with threads(chosen.n_jobs):
         fit = Fit(ready.algorithm, weighed, chosen)
         moved = fit.model_of(known_stage(fit, ready.fitted).single)
-        distances = np.asarray(moved.distances(objects.x.cpu()), dtype=np.float64)[:, :c]
+        distances = moved.distances(objects.x.cpu()).double().numpy()[:, :c]
     masses = ready.model.partition_.masses[rows]
     if objects.metric.closed_form.barycenters(moved.prototypes[:c], torch.ones(1, c).to(moved.prototypes)) is not None:
         masses = ready.masses_at(moved.prototypes[:c].to(ready.fitted.prototypes), rows)

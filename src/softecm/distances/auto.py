@@ -239,7 +239,7 @@ def choose_for(metric: object, X: object, n_clusters: int | None) -> MetricChoic
 
 def auto_of(metric: object) -> str:
     """Which "auto" a metric is to be found by; empty where one is named or given."""
-    return next((name for name in (AUTO, SERIES_AUTO) if metric == name), "")
+    return AUTO if metric == AUTO else SERIES_AUTO if metric == SERIES_AUTO else ""
 
 
 def series_choice(X: Any, n_clusters: int | None, metric: str = SERIES_AUTO) -> MetricChoice:

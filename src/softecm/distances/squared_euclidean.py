@@ -71,8 +71,8 @@ def prices_of(cost: RoundCost) -> RoundPrices:
     from softecm.kernels.rounds import RoundPrices
 
     weights = None if cost["weights"] is None else cost["weights"].double().numpy()
-    factors, beta, delta2 = (price.double().numpy() for price in (cost["factors"], cost["beta"], cost["delta2"]))
-    return RoundPrices(weights, factors, beta, delta2, cost["tol"])
+    factors, beta, delta2 = cost["factors"].double(), cost["beta"].double(), cost["delta2"].double()
+    return RoundPrices(weights, factors.numpy(), beta.numpy(), delta2.numpy(), cost["tol"])
 
 
 def _fused_on_gpu(x: Tensor, v: Tensor, previous: Tensor | None, **cost: Unpack[RoundCost]) -> FusedRound | None:

@@ -310,8 +310,11 @@ def doubt_of_number(objects: InMemory[Encoded], model: PrototypeModel, partition
     rows, counts = (np.arange(n), objects.counts) if n <= 2 * SAMPLE else objects.sample_rows(SAMPLE)
     x = objects.x[torch.as_tensor(rows, device=objects.device)].cpu() if n > 2 * SAMPLE else objects.x.cpu()
     labels = partition.labels()[rows]
-    weights = (1.0 - partition.masses[rows, 0]) * counts * _complete(x, ROWS_EACH * c)
-    far = np.asarray(model.distances(x), dtype=np.float64)[:, :c]
+    weights = (1.0 - partition.masses[rows, 0]) * counts
+    if isinstance(x, EncodedTable) and x.scale is not None:
+        complete = x.scale.numpy() < 1.0 + 1e-9  # distances of rows with a missing cell vary more
+        weights = weights * complete if complete.sum() >= ROWS_EACH * c else weights
+    far = model.distances(x).double().numpy()[:, :c]
     degree = 2.0 if model.metric.closed_form.quadratic else 0.0  # for others it would give false hints
     geometry = Geometry(far, np.zeros((c, c)), degree).without_itself(labels, weights)
     joined = joined_clusters(labels, geometry, weights)
@@ -336,14 +339,6 @@ def doubt_of_number(objects: InMemory[Encoded], model: PrototypeModel, partition
             ends = " and ".join(focal.cluster_names[j] for j in focal.sets[most - 1])
             return f"the objects between {ends} lie close together: perhaps they are a group of their own ({c + 1} groups)."
     return None
-
-
-def _complete(x: object, enough: int) -> NDArray[np.bool_]:
-    """Rows of a table without a missing cell, if these are enough, since the distances of others vary more; else all."""
-    if not isinstance(x, EncodedTable) or x.scale is None:
-        return np.ones(1, dtype=bool)
-    complete: NDArray[np.bool_] = x.scale.numpy() < 1.0 + 1e-9
-    return complete if complete.sum() >= enough else np.ones(1, dtype=bool)
 
 
 def _columns(x: object, model: PrototypeModel, labels: NDArray[np.intp]) -> Floats | None:

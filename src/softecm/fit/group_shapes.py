@@ -330,7 +330,7 @@ def _neighbours(singles: PrototypeModel, held: Floats) -> FocalSets:
     """Each cluster, and the pairs whose middle is nearer to both than to any other cluster; ``held`` lie between two."""
     c, centers = len(singles.prototypes), singles.prototypes
     middles = (centers[:, None] + centers) / 2
-    d = singles.distances(middles.reshape(c * c, -1)).reshape(c, c, c)
+    d = singles.distances(middles.reshape(c * c, -1)).numpy().reshape(c, c, c)
     pairs = [
         (a, b)
         for a in range(c)
@@ -374,7 +374,7 @@ def own_partition(
     links = chosen.pairs.links(model.focal, objects.counts, spread, torch.float64)
     if links is None:
         return partition, None
-    distances = torch.as_tensor(model.distances(objects.x.cpu()[links.rows]), dtype=torch.float64)
+    distances = model.distances(objects.x.cpu()[links.rows]).double()
     cost = model.cost(weights=torch.as_tensor(objects.counts[links.rows.numpy()]))
     masses, _, _ = linked_masses(distances[:, None], cost, links, None, chosen.tol)
     return with_linked(partition, links, masses.transpose(0, 1), 0), links

@@ -116,7 +116,7 @@ class PrototypeModel(Savable):
 
     def measured(self, x: Any) -> tuple[CredalPartition, NDArray[np.float64]]:
         """The partition of encoded objects and their distances (n, f), from one pass where the prototypes are."""
-        cost, d = self.cost().select(0), self._distances(x)
+        cost, d = self.cost().select(0), self.distances(x)
         cuts = range(0, max(1, len(x)), ROWS)
         masses = [cost.shares(d[i : i + ROWS]).masses.cpu() for i in cuts]
         table = torch.cat(masses).double().numpy()
@@ -126,17 +126,14 @@ class PrototypeModel(Savable):
         """The credal partition of encoded objects."""
         return CredalPartition._trusted(sound(self.masses(x)), self.focal)  # ours to keep: no copy
 
-    def distances(self, x: object) -> NDArray[np.floating[Any]]:
+    def distances(self, x: Any) -> Tensor:
         """Distances (n, f) of encoded objects to the prototypes."""
-        return self._distances(x).numpy()
-
-    def _distances(self, x: Any) -> Tensor:
         d = distances_of(self.metric, x, self.prototypes)
         return distances_to_sets(self.metric, self.focal, self.prototypes, d) if self.follows else d
 
     def mean_cost(self, x: Any, weights: NDArray[np.float64] | None) -> float:
         """The objective per object at these prototypes."""
-        d = torch.from_numpy(np.asarray(self.distances(x), dtype=np.float64))
+        d = self.distances(x).double()
         cost = self.cost().select(0)
         cost = replace(cost, factors=cost.factors.double(), beta=cost.beta.double(), delta2=cost.delta2.double())
         values = cost.shares(d).cost.numpy()

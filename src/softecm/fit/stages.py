@@ -261,7 +261,7 @@ def _has_tiny_cluster(fit: Fit, best: Outcome) -> bool:
     objects, clusters = fit.objects, fit.settings.n_clusters
     if not objects.are_here:
         return False
-    nearest = fit.model_of(best).distances(objects.x.cpu()).argmin(1)
+    nearest = fit.model_of(best).distances(objects.x.cpu()).numpy().argmin(1)
     return bool(np.bincount(nearest, objects.counts, clusters).min() < TINY * objects.weight / clusters)
 
 
@@ -450,7 +450,7 @@ def _moves(fit: Fit, best: Outcome) -> Tensor | None:
     """Clusters (moves, c, *shape), one of them elsewhere; None where there is no place for it."""
     objects, delta = fit.objects, fit.settings.delta
     clusters = fit.algorithm.from_clusters(fit, best)[0]
-    distances = fit.model_of(best).distances(objects.x.cpu()).astype(np.float64)
+    distances = fit.model_of(best).distances(objects.x.cpu()).double().numpy()
     cap = np.inf if delta is None else delta * delta
     wanted = _most_wanted(objects, distances.min(1), cap)
     if not wanted:

@@ -119,29 +119,16 @@ def sum_over_objects(
     before = None if previous is None else expect("previous", previous, FLOAT64, (runs, f, p))
     weights = None if prices.weights is None else expect("weights", prices.weights, FLOAT64, (n,))
     factors = expect("factors", prices.factors, FLOAT64, (runs, f))
-    beta, delta2 = (expect(name, getattr(prices, name), FLOAT64, (runs,)) for name in ("beta", "delta2"))
+    beta, delta2 = expect("beta", prices.beta, FLOAT64, (runs,)), expect("delta2", prices.delta2, FLOAT64, (runs,))
     parts = max(1, min(CHUNKS, n // 1024, SUM_BYTES // (8 * runs * (slots * lanes + 2 * f * (p + 1)))))
     chunk = -(-n // (parts * BLOCK)) * BLOCK
     costs, changes = np.zeros((runs, parts)), np.zeros((runs, parts))
     mass, moment = np.zeros((runs, parts, f, p if has_gaps else 1)), np.zeros((runs, parts, f, p))
     counts = np.zeros((runs, parts, slots, lanes))
-    at = (
-        weights,
-        prototypes,
-        tables,
-        before,
-        previous_tables,
-        factors,
-        beta,
-        delta2,
-        prices.tol,
-        runs,
-        f,
-        chunk,
-        parts,
-    )
+    is_large, points = runs * n * f * (p + q) > PARALLEL, (prototypes, tables, before, previous_tables)
+    numbers = (factors, beta, delta2, prices.tol, runs, f, chunk, parts)
     sums = (costs, mass, moment, counts if slots else None, changes)
-    share_out(_rounds, runs * n * f * (p + q) > PARALLEL, *objects, *at, *sums)
+    share_out(_rounds, is_large, *objects, weights, *points, *numbers, *sums)
     if previous is None:
         changes[:] = np.inf
     if parts == 1:

@@ -133,7 +133,7 @@ def _measured(
     spheres = Fitted(ready.choice, ready.objects, outcome, model, partition)
     fitted = cell.model.in_shape(spheres, chosen, raw_data(data.X), data.sample_weight)
     if fitted is not spheres:
-        far = fitted.model.distances(fitted.objects.x.cpu())
+        far = fitted.model.distances(fitted.objects.x.cpu()).numpy()
         partition, geometry = fitted.partition, _geometry(fitted.model, np.asarray(far, dtype=np.float64))
     weighted = None if ready.objects.weights is None else ready.objects.counts
     ended, worth = fitted.outcome, measures(partition, geometry, weighted)

@@ -258,12 +258,12 @@ class Space(Savable, ABC):
         """The space told how much each object counts, before ``fit``; for those that learn scales from data."""
         return self
 
-    @abstractmethod
     def fit(self, X: Any, *, dtype: torch.dtype) -> Self:
         """Learn what is needed to encode ``X`` and later data of the same kind; returns the fitted space."""
+        return self.fit_described(self.describe(X), dtype=dtype)
 
     def describe(self, X: Any) -> Described:
-        """What ``fit`` must know of some of the objects, in a form that merges."""
+        """What ``fit`` must know of some of the objects, in a form that merges; or override ``fit``."""
         raise self._needs_all()
 
     def fit_described(self, description: Any, *, dtype: torch.dtype) -> Self:

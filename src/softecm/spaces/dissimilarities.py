@@ -77,9 +77,9 @@ class Dissimilarities(base.Space):
             base.refuse_other_width(estimator, X)
         kinds: dict[str, Any] = {"dtype": [np.float64, np.float32], "accept_sparse": False, "ensure_all_finite": False}
         if reset or hasattr(X, "columns"):
-            d = raw.checked_by(lambda: validate_data(estimator, X, reset=reset, **kinds))
+            d = raw.checked_by(validate_data, estimator, X, reset=reset, **kinds)
         else:  # columns stand for the training objects in their order, and need no names
-            d = raw.checked_by(lambda: check_array(X, estimator=estimator, **kinds))
+            d = raw.checked_by(check_array, X, estimator=estimator, **kinds)
             base.refuse_other_width(estimator, d)
         if reset:
             base.refuse_not_square(d)

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from itertools import count
 from numbers import Real
 from os import PathLike, fspath
-from typing import Any, ClassVar, Literal, TypeAlias, TypeVar
+from typing import Any, ClassVar, Literal, ParamSpec, TypeAlias, TypeVar
 
 import narwhals.stable.v1 as nw
 import numpy as np
@@ -28,6 +28,7 @@ from softecm.spaces.sparse import sound_rows
 Frame: TypeAlias = nw.DataFrame[Any]
 Kind: TypeAlias = Literal["series", "categories", "numbers"]
 Checked = TypeVar("Checked")
+Arguments = ParamSpec("Arguments")
 IN_BLOCKS = ("dask.", "dask_expr.", "distributed.", "softecm.distributed.")  # dask_expr: frames until Dask 2025
 VIEWS_IN_BLOCKS = (
     "views in blocks must come as one list of delayed dicts, each with every view of its objects; got others. Or fit "
@@ -135,10 +136,10 @@ class RawData:
         for cells in self.columns():
             refuse_other_type(cells, OTHER_TYPES.get(cells.kind_by_type) or _first_word(cells, name), name)
 
-    def checked_by(self, check: Callable[[], Checked]) -> Checked:
+    def checked_by(self, check: Callable[Arguments, Checked], *args: Arguments.args, **kw: Arguments.kwargs) -> Checked:
         """What a check of scikit-learn's makes of the data; what is no number is refused by its place."""
         try:
-            return check()
+            return check(*args, **kw)
         except OverflowError:
             refuse_huge(self.value)
             raise

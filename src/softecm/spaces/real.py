@@ -65,12 +65,9 @@ class RealVectors(Space):
 
         raw = raw_data(X)
         raw.refuse_no_table(of_numbers=True)
-        form = ("csr",) if self.sparse else False
+        kinds: dict[str, Any] = {"dtype": [np.float64, np.float32], "accept_sparse": ("csr",) if self.sparse else False}
         try:
-            types = [np.float64, np.float32]
-            rows = raw.checked_by(
-                lambda: validate_data(estimator, raw.value, reset=reset, dtype=types, accept_sparse=form)
-            )
+            rows = raw.checked_by(validate_data, estimator, raw.value, reset=reset, **kinds)
         except ValueError as error:
             if "contains NaN" in str(error):
                 raise ValueError(
@@ -81,22 +78,27 @@ class RealVectors(Space):
             if where:
                 raise ValueError(f"Input X contains infinity: {where}") from error
             raise
-        if self.expected and rows.shape[1] != len(self.expected):
-            raise ValueError(
-                f"X must have {len(self.expected)} columns for this metric, {' and '.join(self.expected)}; got "
-                f"{rows.shape[1]}. Leave the others out, or combine it with a metric for them: softecm.distances.Combined."
-            )
-        names = [str(name).lower() for name in getattr(estimator, "feature_names_in_", ())]
-        if sorted(names) == sorted(self.expected) and names != list(self.expected):
-            ordered = [str(estimator.feature_names_in_[names.index(name)]) for name in self.expected]
-            raise ValueError(
-                f"X must have the columns {' and '.join(self.expected)} in this order; got {' and '.join(names)}. "
-                f"Reorder them: X[{ordered}]."
-            )
+        if self.expected:
+            self._refuse_other_columns(rows.shape[1], getattr(estimator, "feature_names_in_", ()))
         rows = canonical(rows) if self.sparse else rows
         if not reset:  # a fit refuses them by their range
             refuse_large(float(np.max(np.abs(rows.data if self.sparse else rows), initial=0.0)), self.dtype)
         return rows
+
+    def _refuse_other_columns(self, n_columns: int, given: Sequence[str]) -> None:
+        """Refuse columns other than those that the metric compares, or in another order."""
+        if n_columns != len(self.expected):
+            raise ValueError(
+                f"X must have {len(self.expected)} columns for this metric, {' and '.join(self.expected)}; got "
+                f"{n_columns}. Leave the others out, or combine it with a metric for them: softecm.distances.Combined."
+            )
+        names = [str(name).lower() for name in given]
+        if sorted(names) == sorted(self.expected) and names != list(self.expected):
+            ordered = [str(given[names.index(name)]) for name in self.expected]
+            raise ValueError(
+                f"X must have the columns {' and '.join(self.expected)} in this order; got {' and '.join(names)}. "
+                f"Reorder them: X[{ordered}]."
+            )
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -107,10 +109,6 @@ class RealVectors(Space):
     def kinds(self) -> Sequence[ColumnKind]:
         """Numbers."""
         return ["number"] * self.n_features
-
-    def fit(self, X: NDArray[np.floating], *, dtype: torch.dtype) -> RealVectors:
-        """Remember the number of columns."""
-        return self.fit_described(self.describe(X), dtype=dtype)
 
     def describe(self, X: Any) -> Extent:
         """The number of columns, and the range of the numbers."""
