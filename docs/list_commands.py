@@ -15,8 +15,9 @@ HEAD = """# Every command and option
 
 <!-- made by docs/list_commands.py from the command line: change the words there -->
 
-`softecm COMMAND --help` says the same on the screen. Exit 0: done; 2: something that you can mend, in one sentence; 130:
-stopped by Ctrl-C. `--json` is for programs, tables are for people. What is not said about a file is found out and shown.
+`softecm COMMAND --help` shows the same. Anything you don't specify about a file is inferred and reported.
+`--json` is for programs, tables are for people. Exit codes: 0, done; 2, an error that you can
+fix, explained in one sentence; 130, stopped by Ctrl-C.
 """
 REST = "Other options"
 
@@ -45,7 +46,7 @@ def section(name: str, command: Any) -> str:
 
 def table(options: list[Any]) -> list[str]:
     """Options with what they mean, a row each."""
-    return ["| option | what it says | by default |", "|---|---|---|", *map(row, options)]
+    return ["| option | meaning | default |", "|---|---|---|", *map(row, options)]
 
 
 def row(option: Any) -> str:

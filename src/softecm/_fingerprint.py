@@ -194,6 +194,6 @@ def warn_unseen(metric: object, where: str) -> None:
     code = code_of(metric)
     if code is not None and code.unseen:
         warn(
-            f"metric can't be told from another of the same name in {where}: there is no Python code of "
-            f"{', '.join(sorted(set(code.unseen)))} to look at. Give another file when it changes."
+            f"metric can't be distinguished from another of the same name in {where}: there is no Python code of "
+            f"{', '.join(sorted(set(code.unseen)))} to compare. Use another file when it changes."
         )

@@ -154,7 +154,7 @@ class SeriesLoss(torch.nn.Module):
         if not space.holds_series:
             raise ValueError(f"metric must be one between series; got {metric!r}. 'softmsm' and 'softtwe' are smooth.")
         if getattr(self.metric, "gamma", None) == "auto":
-            raise ValueError("metric must have a number for gamma; got 'auto', which takes data. 0.3 is usual.")
+            raise ValueError("metric must have a number for gamma; got 'auto', which needs data. 0.3 is usual.")
 
     def forward(self, x: Tensor, y: Tensor) -> Tensor:
         """Values (B,) of series (B, N, D) and (B, M, D)."""

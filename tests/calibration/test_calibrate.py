@@ -86,7 +86,7 @@ def test_sharp_borders_are_seen_and_normal_groups_stay_normal(rng):
         made = calibrate(SoftECM(2, random_state=0).fit(points), points, n_boot=20, pairs="none")
         forms.append(made.form)
     assert forms[0] == "round Gaussians"
-    assert forms[1] == "round Gaussians and, since these miss much, groups as they are in each column"
+    assert forms[1] == "round Gaussians and, where these fit poorly, groups as they are in each column"
     own = made.lower[np.arange(300), made.before.labels()], made.upper[np.arange(300), made.before.labels()]
     assert (own[1] == 1.0).mean() > 0.75  # the borders are four fifths of a deviation apart
     assert own[0].min() > 0.5

@@ -117,7 +117,7 @@ def test_links_come_from_a_file(run, files, name):
     [
         (
             "1;2;apart\n1;99;apart",
-            "links.csv, line 2: 99 is no object of the file. Objects go by their ids, or rows from 1",
+            "links.csv, line 2: 99 is not an object of the file. Objects go by their ids, or rows from 1",
         ),
         ("1,2,near", "links.csv holds no links: write lines such as 3,17,together"),
         ("1,2,apart\n1,3,near", "links.csv, line 2: a link is two objects and together or apart"),

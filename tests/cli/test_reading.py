@@ -109,7 +109,7 @@ def test_names_and_columns_go_through_every_file(run: Run, sales: Path) -> None:
     ("options", "said"),
     [
         (("--names-of-clusters", "small"), "--names-of-clusters: names must have one entry for each of the 2 clusters"),
-        (("--with-columns", "nope"), "--with-columns nope is no column of the file"),
+        (("--with-columns", "nope"), "--with-columns nope is not a column of the file"),
         (("--scale", "big"), "--scale must be one of auto, standard, robust, none; got big"),
         (("--scale", "none", "--metric", "euclidean"), "--scale none goes with --metric auto or mixed"),
         (("--metric", "softdtw"), "compares time series, and the file was read as a table"),

@@ -73,7 +73,7 @@ def test_new_series_are_read_as_the_first_were(run: Run, rng: np.random.Generato
         assert code == 0, err
         assert Path(f"{file}-new.csv").read_text() == Path("long-new.csv").read_text()
     code, _, err = run("predict", "found/model.safetensors", "long.csv", "-o", "no.csv")
-    assert (code, "long.csv was read as a table: say --id, --time and --value" in " ".join(err.split())) == (2, True)
+    assert (code, "long.csv was read as a table: add --id, --time and --value" in " ".join(err.split())) == (2, True)
 
 
 def test_the_code_in_the_report_runs_and_fits_the_same(run: Run, rng: np.random.Generator) -> None:

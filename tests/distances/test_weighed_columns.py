@@ -64,9 +64,9 @@ def test_weights_of_each_set_multiply_its_own_columns():
 
 def test_a_rule_that_is_gone_is_refused_where_it_would_be_used():
     for rule in ("agreement", "learned", "product", "sum", "entropy"):
-        with pytest.raises(ValueError, match=f"{rule!r}, a rule that is gone"):
+        with pytest.raises(ValueError, match=f"{rule!r}, a rule that was removed"):
             SoftECM(3, metric=Mixed(weights=rule)).fit(table())
-    with pytest.raises(ValueError, match="a rule that is gone"):
+    with pytest.raises(ValueError, match="a rule that was removed"):
         SoftECM(3, metric=Combined({"a": Mixed(weights="learned")})).fit({"a": table()})
 
 

@@ -237,8 +237,8 @@ def test_drawn_and_as_json(people):
         ({"lam": "bold"}, "lam must be a number, from -inf"),
         ({"lam": math.nan}, "lam must be a number"),
         ({"leaves": "any"}, 'leaves must be "auto", "best" or "own"'),
-        ({"min_gain": 1.0}, "min_gain must be a part of R"),
-        ({"cv": 1}, "cv must be a number of parts of at least 2, or 0"),
+        ({"min_gain": 1.0}, "min_gain must be a share of R"),
+        ({"cv": 1}, "cv must be a number of folds of at least 2, or 0"),
     ],
 )
 def test_what_can_not_be_explained_is_refused(change, message):

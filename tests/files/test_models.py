@@ -72,7 +72,7 @@ def test_a_users_own_metric_must_be_given_again(tmp_path):
 
     model = SoftECM(3, metric=distance, random_state=0, n_init=1).fit(X)
     model.save(tmp_path / "m")
-    with pytest.raises(ValueError, match=r"a metric of its user's own.*load_model\(path, metric=\.\.\.\)"):
+    with pytest.raises(ValueError, match=r"a custom metric.*load_model\(path, metric=\.\.\.\)"):
         load_model(tmp_path / "m")
     again = load_model(tmp_path / "m", metric=distance)
     assert np.array_equal(again.predict_partition(X).masses, model.partition_.masses)

@@ -137,7 +137,7 @@ def test_views_and_rules_in_blocks(hostile_case):
             {"s": blocks, "t": blocks},
             "views in blocks must come as one list of delayed dicts",
         ),
-        (Mixed(weights="agreement"), frame, "'agreement', a rule that is gone"),
+        (Mixed(weights="agreement"), frame, "'agreement', a rule that was removed"),
     ]:
         with pytest.raises((TypeError, ValueError), match=said):
             SoftECM(2, metric=metric).fit(data)

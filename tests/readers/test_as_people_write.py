@@ -113,12 +113,12 @@ def test_rows_that_look_like_steps_of_series_are_asked_about(tmp_path: Path, who
     rng = np.random.default_rng(0)
     cells = [f"{who.format(7 * i)},{when.format(k + 1)},{rng.normal():.3f}" for i in range(6) for k in range(4 + i % 2)]
     said = (
-        "rows of one name follow each other with rising day: if each row is one time of a series, say --id-column name"
+        "rows of one name follow each other with rising day: if each row is one time of a series, add --id-column name"
     )
     found = loaded(tmp_path, ["name,day,pulse", *cells])
     assert f"{said} --time day --value pulse." in found.notes
     backwards = [note for note in loaded(tmp_path, ["name,day,pulse", *cells[::-1]]).notes if "of a series" in note]
-    scattered = "rows of one name each have another day: if each row is one time of a series, say --id-column name"
+    scattered = "rows of one name each have another day: if each row is one time of a series, add --id-column name"
     dated_words = who[0] != "{" and "-" in when  # in any order, only these look like series
     assert backwards == ([f"{scattered} --time day --value pulse."] if dated_words else [])
     assert loaded(tmp_path, ["name,day,pulse", *cells], id_column="name", time="day", value=("pulse",)).names[
@@ -440,7 +440,7 @@ def test_a_last_row_that_is_no_object_can_be_left_out(tmp_path: Path, name: str)
     found = loaded(tmp_path, lines, drop_rows=("61", "2-3"))
     assert (len(found), kinds(found)["nr"], found.data["size"].dtype.kind) == (58, "id", "i")
     assert found.names[:2] == ["400", "409"]
-    assert found.notes == ("3 rows are left out, as asked.",)
+    assert found.notes == ("3 rows are left out, as requested.",)
 
 
 def test_rows_keep_their_numbers_when_some_are_left_out(tmp_path: Path) -> None:

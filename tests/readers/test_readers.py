@@ -76,7 +76,7 @@ def test_steps_of_series_in_no_order_are_asked_about(tmp_path: Path) -> None:
     frame = pd.DataFrame(rows, columns=["oven", "when", "heat"]).sample(frac=1, random_state=0)
     frame.to_csv(tmp_path / "long.csv", index=False)
     (told,) = read(tmp_path / "long.csv", ReadOptions()).notes
-    assert told.endswith("if each row is one time of a series, say --id-column oven --time when --value heat.")
+    assert told.endswith("if each row is one time of a series, add --id-column oven --time when --value heat.")
     frame["when"] = [f"2024-{1 + i % 12:02d}-{1 + i % 28:02d}" for i in range(54)]  # of three shops
     frame["oven"] = [f"shop {i % 3}" for i in range(54)]
     frame.to_csv(tmp_path / "long.csv", index=False)

@@ -225,7 +225,9 @@ def test_a_metric_without_code_goes_by_its_name_and_that_is_said(tmp_path):
     plain = SoftECM(
         2, metric=torch._euclidean_dist, n_init=1, init="k-means++", max_iter=2, relaxation="penalty", lam=1.0
     )
-    with pytest.warns(UserWarning, match=r"can't be told from another of the same name in journal .*run\.jsonl"):
+    with pytest.warns(
+        UserWarning, match=r"can't be distinguished from another of the same name in journal .*run\.jsonl"
+    ):
         sweep(BLOBS.data[:20], {"beta": [1.2]}, estimator=plain, journal=tmp_path / "run.jsonl")
 
 

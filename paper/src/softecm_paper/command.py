@@ -19,16 +19,16 @@ def reproduce(
     ] = None,
     rows: Annotated[
         list[str] | None,
-        typer.Option(help="Rows of the table: numerical, categorical, series, or names; comma between."),
+        typer.Option(help="Rows of the table: numerical, categorical, series, or names; comma-separated."),
     ] = None,
     grid: Annotated[
-        str, typer.Option(help="full (1000 runs a row), small, or auto: small for Soft-DTW alone.")
+        str, typer.Option(help="full (1000 runs per row), small, or auto: small for Soft-DTW only.")
     ] = "auto",
     seeds: Annotated[int, typer.Option(help="Runs of each combination; 5 at most for Soft-DTW unless full.")] = 10,
     protocol: Annotated[
         str,
         typer.Option(
-            help="Of the table: as-coded, as-written, recommended, or all; as-coded for diamond and cbf, too."
+            help="Protocol of the table: as-coded, as-written, recommended, or all; diamond and cbf also take as-coded."
         ),
     ] = "all",
     device: Annotated[str, typer.Option(help="auto, cpu or cuda.")] = "auto",
@@ -36,10 +36,10 @@ def reproduce(
         Path | None, typer.Option(help="Folder of finished runs, shared by experiments; beside the output by default.")
     ] = None,
 ) -> None:
-    """The paper's tables and figures, computed anew and laid beside its numbers.
+    """Recompute the paper's tables and figures and show them beside its numbers.
 
-    Writes NAME.md, NAME.html and the figures. What is finished is kept in journals: the same command goes on where
-    it was stopped. The data sets are downloaded, or read from the folder that SOFTECM_DATA names.
+    Writes NAME.md, NAME.html and the figures. Finished runs are kept in journals: after an interruption,
+    run the same command again. The data sets are downloaded, or read from the folder that SOFTECM_DATA names.
     """
     from softecm_paper.reproduce import Choices, run
 

@@ -61,7 +61,7 @@ def link_cost_of(focal: FocalSets) -> Floats:
 
 
 def degree_of_conflict(dissimilarities: Floats, d0: float) -> Floats:
-    r"""The conflict asked for: :math:`\varphi(d) = 1 - \exp(-\eta d^2)`, 0.95 at ``d0``."""
+    r"""The conflict that dissimilarity d implies: :math:`\varphi(d) = 1 - \exp(-\eta d^2)`, 0.95 at ``d0``."""
     phi: Floats = -np.expm1(np.log(1.0 - FAR) * np.square(dissimilarities / d0))
     return phi
 
@@ -260,7 +260,7 @@ def solved(
 
 
 class Shepard(NamedTuple):
-    """For pairs of objects, the conflict asked for and the conflict found: equal in a perfect fit."""
+    """For pairs of objects, the conflict implied by their dissimilarity and that of their masses: equal in a perfect fit."""
 
     phi: Floats
     kappa: Floats
@@ -318,7 +318,7 @@ class ConflictClusterer(params.Restarts, params.FocalParameters, params.Clusters
         self._store(CredalPartition(runs[best].masses, focal))
         self._store_runs(runs, best)
         say_broken(self.partition_, links, "xi", X)
-        self._warn_if_unconverged("sweeps", "the stress still falls by more than {tol} of itself")
+        self._warn_if_unconverged("sweeps", "the stress still falls by more than {tol} (relative) per sweep")
         self._warn_of_masses()
         return self
 
@@ -395,7 +395,7 @@ class ConflictClusterer(params.Restarts, params.FocalParameters, params.Clusters
         return CredalPartition(masses / masses.sum(1, keepdims=True), self.focal_sets_)
 
     def shepard(self, X: ArrayLike) -> Shepard:
-        """The Shepard diagram's data: for every pair i < j, the conflict asked for and the conflict found.
+        """The Shepard diagram's data: for every pair i < j, the conflict implied by d and that of the masses.
 
         Parameters
         ----------

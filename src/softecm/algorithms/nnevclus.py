@@ -545,7 +545,7 @@ class NNEVCLUS(params.Restarts, params.FocalParameters, params.Clusters, Evident
                 ConvergenceWarning,
             )
             return
-        self._warn_if_unconverged("steps", "the loss still falls by more than {tol} of itself")
+        self._warn_if_unconverged("steps", "the loss still falls by more than {tol} (relative) per step")
 
     def _partition(self, x: Floats) -> CredalPartition:
         center, scale = self._input

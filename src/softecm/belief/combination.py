@@ -75,10 +75,9 @@ def combined(one: Sourced, other: Sourced, rule: CombinationRule = "dempster") -
         conflict = np.flatnonzero(total <= SMALLEST_TOTAL)
         if len(conflict):
             raise ValueError(
-                f"Dempster's rule must have sources that agree in something; those of "
-                f"{place('object', int(conflict[0]), 'masses')}, {len(conflict)} in all, contradict each other in "
-                "everything. Use rule='conjunctive', which "
-                "keeps the conflict on ∅, rule='average', or discount() the sources first."
+                f"Dempster's rule must have sources that don't contradict each other completely; those of "
+                f"{place('object', int(conflict[0]), 'masses')} do ({len(conflict)} such objects). "
+                "Use rule='conjunctive', which keeps the conflict on ∅, rule='average', or discount() the sources first."
             )
         masses = _divided(masses, total, 0.0)
         masses[:, 0] = 0.0

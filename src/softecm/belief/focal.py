@@ -276,7 +276,7 @@ class FocalSets:
         wanted = _cluster_set(clusters, self.n_clusters)
         if wanted not in self._columns:
             raise ValueError(
-                f"clusters must be one of the focal sets; got {wanted}, which can hold no mass here. "
+                f"clusters must be one of the focal sets; got {wanted}, which the model does not consider. "
                 f"Focal sets are listed in .sets; belief_of and plausibility_of take any set."
             )
         return self._columns[wanted]

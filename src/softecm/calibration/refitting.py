@@ -157,7 +157,7 @@ class EncodedModel:
         """What groups are taken for."""
         smooth = "" if self.smooth is None else str(self.smooth.form)
         sharp = self.sharp is not None and smooth != self.sharp.form
-        return f"{smooth} and, since these miss much, {ColumnGroups.form}" if sharp else smooth
+        return f"{smooth} and, where these fit poorly, {ColumnGroups.form}" if sharp else smooth
 
     def memberships(self, counts: FloatArray, numbers: Sequence[int]) -> FloatArray:
         """Probabilities (runs, n, c) of the groups of resamples; every second with sharp borders where there may be some."""

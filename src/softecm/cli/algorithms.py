@@ -97,7 +97,7 @@ def metric_for(name: str, loaded: Loaded) -> MetricChoice:
             f"--algorithm {name} takes one file: leave --series, --embedding and --matrix out, or use SoftECM for views and "
             f"{OF_SEVERAL} for matrices."
         )
-    return MetricChoice(name, f"--algorithm {name}: columns are taken as they are")
+    return MetricChoice(name, f"--algorithm {name}: columns are used as they are")
 
 
 def objects(name: str, data: object) -> object:

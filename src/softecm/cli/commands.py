@@ -120,7 +120,10 @@ class ClusterOptions:
     """
 
     file: InputFile
-    clusters: Annotated[str | None, fitting("Number of groups.", "--clusters", "-c", metavar="K|2-12|auto")] = None
+    clusters: Annotated[
+        str | None,
+        fitting("Number of groups, a range to choose from, or auto.", "--clusters", "-c", metavar="K|2-12|auto"),
+    ] = None
     output: Annotated[Path | None, out("Folder to write; FILE-softecm by default.", "--output", "-o")] = None
     label_column: LabelColumn = None
     other_files: OtherFiles

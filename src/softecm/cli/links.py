@@ -75,7 +75,7 @@ def _object(file: Path, line: int, name: str, place: Mapping[str, list[int]]) ->
     at = place.get(name, [])
     if len(at) == 1:
         return at[0]
-    several = f"is the name of {len(at)} objects" if at else "is no object of the file"
+    several = f"is the name of {len(at)} objects" if at else "is not an object of the file"
     shown = ", ".join(list(place)[:3])
     raise Problem(
         f"{file}, line {line}: {name} {several}. Objects go by their ids, or rows from 1 where there are none; the "

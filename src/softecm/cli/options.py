@@ -50,7 +50,7 @@ Clear = Annotated[float, out('Belief from which an object belongs "clearly" to a
 NoValues = Annotated[
     bool,
     out(
-        "Output to pass on: no cell, name or prototype in report, summary.json or on the screen (the model has some).",
+        "Show no cell, name or prototype in report, summary.json or on the screen (the model file has prototypes).",
         "--no-values",
     ),
 ]
@@ -64,7 +64,9 @@ def there(path: Path) -> Path:
 
 InputFile = Annotated[
     Path,
-    typer.Argument(metavar="FILE", help="CSV, Parquet, Feather, Excel, ARFF, .ts, .npy and others.", callback=there),
+    typer.Argument(
+        metavar="FILE", help="CSV, Excel, OpenDocument, Parquet, ARFF, .ts, .npy and others.", callback=there
+    ),
 ]
 
 
@@ -104,7 +106,7 @@ class Reading:
         list[str] | None,
         source("Additional marks of missing cells, besides empty, ?, NA, unknown, k.A. …; repeatable."),
     ] = None
-    sheet: Annotated[str | None, source("Sheet of an Excel file.")] = None
+    sheet: Annotated[str | None, source("Sheet of a workbook (Excel, OpenDocument).")] = None
     array: Annotated[str | None, source("Array of an .npz file.")] = None
     time: Annotated[str | None, source("Long table of series: the column that orders a series.")] = None
     value: Annotated[str | None, source("Long table of series: the value columns, comma-separated.")] = None

@@ -49,7 +49,7 @@ def run(options: PredictOptions) -> None:
     with err.status(f"reading {file}"):
         loaded = as_views(estimator, read(file, _as_trained(estimator, model, options.reading.options()), views))
     if of_series(estimator) and loaded.shape == "table":
-        raise Problem(f"{model} compares series, and {file} was read as a table: say --id, --time and --value.")
+        raise Problem(f"{model} compares series, and {file} was read as a table: add --id, --time and --value.")
     joined, clear = columns_beside(loaded, several(options.with_columns)), options.clear
     with mendable(ValueError, TypeError), warnings.catch_warnings(record=True, action="always") as caught:
         partition = estimator.predict_partition(loaded.data)

@@ -147,7 +147,7 @@ def columns_beside(loaded: Loaded, names: Sequence[str]) -> object:
     if absent:
         some = ", ".join(known[:12])
         raise Problem(
-            f"--with-columns {absent[0]} is no column of the file: its columns are {some}.{meant(absent[0], known)}"
+            f"--with-columns {absent[0]} is not a column of the file: its columns are {some}.{meant(absent[0], known)}"
         )
     return loaded.table[list(names)]
 

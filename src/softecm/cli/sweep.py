@@ -220,7 +220,7 @@ def _say(out: Console, folder: Path, result: Sweep, values: Grid, rule: str, cho
         table.add_column(name, justify="left" if name == "rule" else "right")
     for name, choice in choices.items():
         if choice.problem:
-            table.add_row(name, Text("no sound run", style="dim"))
+            table.add_row(name, Text("no valid run", style="dim"))
             continue
         cells = [_shown(choice.params[p]) for p in values]
         cells += [

@@ -61,7 +61,7 @@ def make_cbf(
         _shape(kind, length, rng) + noise * rng.standard_normal(length) for kind in SHAPES for _ in range(n_per_class)
     ]
     target = np.repeat(np.arange(3), n_per_class)
-    description = f"Cylinder-Bell-Funnel: {n_per_class} series a class of {length} steps, noise {noise:g}."
+    description = f"Cylinder-Bell-Funnel: {n_per_class} series per class, of {length} steps, noise {noise:g}."
     return Bunch(data=np.stack(rows)[..., None], target=target, target_names=list(SHAPES), DESCR=description)
 
 

@@ -420,7 +420,7 @@ def try_metric(metric: SemiMetric, space: Space, x: object) -> None:
     if not d.is_floating_point():
         raise ValueError(
             f"metric {name} must return distances as floating-point numbers; got {d.dtype}. Prototypes move along its "
-            "slope: return a distance that grows by degrees, or give the matrix of distances: metric='precomputed'."
+            "gradient: return continuous distances, or give the matrix of distances: metric='precomputed'."
         )
     if d.shape != (len(rows), len(rows)) or not bool(torch.isfinite(d).all()):
         return  # refused by what it is asked next, with the place

@@ -355,7 +355,7 @@ def metric_rule(content: Content, node: object, where: str) -> None:
 
 def not_learned(metric: SemiMetric) -> Misfit:
     """For a metric out of a file that lacks what it would learn."""
-    return Misfit(f"the metric {type(metric).__name__} has learned nothing from data")
+    return Misfit(f"the metric {type(metric).__name__} has not been fitted to data")
 
 
 BLOCK_CELLS = 1 << 20  # numbers held at once while objects stream through a CPU: 8 MB

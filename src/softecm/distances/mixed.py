@@ -206,8 +206,8 @@ class Mixed(Weighed):
         """Weights by what columns say about the groups."""
         if self.rule not in (None, AUTO, EQUAL) and not self.shares:
             raise ValueError(
-                f"weights must be 'auto', None or numbers by column; got {self.weights!r}, a rule that is gone, for "
-                "'auto' found the groups of tables better. Models that were fitted with it still predict."
+                f"weights must be 'auto', None or numbers by column; got {self.weights!r}, a rule that was removed "
+                "because 'auto' finds the groups of tables better. Models that were fitted with it still predict."
             )
         return None if self.weights != AUTO or self.n_clusters is None else RelevanceLearner(self)
 

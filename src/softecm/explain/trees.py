@@ -163,9 +163,9 @@ class ExplanationTree(BaseEstimator):
         if self.leaves not in ("auto", "best", "own"):
             raise ValueError(f'leaves must be "auto", "best" or "own"; got {self.leaves!r}.')
         if not is_number(self.min_gain) or not 0 <= self.min_gain < 1:
-            raise ValueError(f"min_gain must be a part of R, from 0 to below 1; got {self.min_gain!r}.")
+            raise ValueError(f"min_gain must be a share of R, at least 0 and below 1; got {self.min_gain!r}.")
         if not is_whole(self.cv) or self.cv < 0 or self.cv == 1:
-            raise ValueError(f"cv must be a number of parts of at least 2, or 0 for none; got {self.cv!r}.")
+            raise ValueError(f"cv must be a number of folds of at least 2, or 0 for none; got {self.cv!r}.")
         lam = float(self.lam)
         return lam, self.leaves == "best" or (self.leaves == "auto" and abs(lam) <= BOUNDED)
 

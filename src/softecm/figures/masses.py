@@ -136,7 +136,9 @@ def silhouette_bars(partition: CredalPartition, found: Silhouettes, *, ax: Axes 
     'silhouette'
     """
     if len(partition) != len(found.objects):
-        raise ValueError(f"found must be of the partition's {len(partition)} objects; got {len(found.objects)}.")
+        raise ValueError(
+            f"found must hold silhouettes of the partition's {len(partition)} objects; got {len(found.objects)}."
+        )
     ax = axes(ax)
     labels, colors, own = partition.labels(), mixed_colors(partition), set_colors(partition.focal_sets)
     order = np.lexsort((-np.nan_to_num(found.objects, nan=-2.0), labels))

@@ -106,7 +106,7 @@ def objective_trace(history: ArrayLike | Sequence[ArrayLike], *, ax: Axes | None
 
 
 def shepard(asked: ArrayLike, found: ArrayLike, *, ax: Axes | None = None) -> Axes:
-    """The Shepard diagram: for every pair of objects the conflict asked for and the conflict found, equal on the line.
+    """The Shepard diagram: for every pair of objects implied conflict and conflict of the masses, equal on the line.
 
     Parameters
     ----------
@@ -127,7 +127,7 @@ def shepard(asked: ArrayLike, found: ArrayLike, *, ax: Axes | None = None) -> Ax
     ax = axes(ax)
     ax.plot([0, 1], [0, 1], color="0.6", lw=1.0)
     ax.scatter(np.asarray(asked), np.asarray(found), s=6, color=CLUSTER_COLORS[0], alpha=0.5, linewidths=0)
-    ax.set(xlabel="conflict asked for", ylabel="conflict found", aspect="equal")
+    ax.set(xlabel="conflict implied by the dissimilarity", ylabel="conflict of the masses", aspect="equal")
     return ax
 
 

@@ -49,12 +49,12 @@ def check_replaced(outputs: Iterable[Path], *, kind: str | None = None, inputs: 
             continue
         for source in read:
             if path.samefile(source):
-                raise WriteError(f"{path} is {source}, which is read: it is never replaced. Give another path.")
+                raise WriteError(f"{path} is {source}, the input, which is never replaced. Give another path.")
         if not path.is_file():
             raise WriteError(f"{path} is not a file and blocks the {what}. Move it, or give another path.")
         if not is_ours(path, what):
             raise WriteError(
-                f"{path} is no {what} that softecm wrote, so it is never replaced. Move it, or give another path."
+                f"{path} is not a {what} written by softecm, so it is never replaced. Move it, or give another path."
             )
 
 

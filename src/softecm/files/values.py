@@ -191,7 +191,7 @@ class ValueReader:
     def _users_metric(self, name: str) -> object:
         if self.metric is None:
             raise ReadError(
-                f"the model was fitted with a metric of its user's own ({name}), and a model file holds no code. "
+                f"the model was fitted with a custom metric ({name}), and a model file holds no code. "
                 "Give it again: load_model(path, metric=...)."
             )
         return self.metric

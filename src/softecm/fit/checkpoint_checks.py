@@ -49,7 +49,7 @@ def check_contents(description: Mapping[str, object], arrays: Arrays, n_clusters
     _check_facts(phase, facts, n_clusters)
     extras = description.get("found")
     if not isinstance(extras, list) or not all(f"found.{name}" in arrays for name in extras):
-        raise Misfit("what it found should be the names of arrays")
+        raise Misfit("its extras should be the names of arrays")
     content = Content(arrays, {"rounds": iteration + 1})
     for name in (*ARRAYS, "prototypes"):
         if name not in arrays:

@@ -227,7 +227,7 @@ def _rounds(problem: Problem[S], saved: SavedFit, device: torch.device) -> Round
         problem = problem.select(active.to(device))
     state = problem.resumed({k: v.to(device) for k, v in parts.items() if k.startswith("state.")})
     if set(ended.extras) != set(state.extras):
-        raise Misfit(f"what it found should be {', '.join(state.extras) or 'nothing'}")
+        raise Misfit(f"its extras should be {', '.join(state.extras) or 'nothing'}")
     trace = tuple(parts["trace"].numpy())
     iteration = int(saved.description["iteration"])
     return Rounds(iteration, state, active, parts["still"], parts["change"].to(device), ended, trace)

@@ -31,7 +31,7 @@ from softecm.spaces.column_roles import names_of
 
 logger = logging.getLogger("softecm")
 
-BROKEN = "%d of %d pairs of %s were not kept, the first of them %s and %s: a larger %s enforces more"
+BROKEN = "%d of %d pairs of %s are violated, the first of them %s and %s: a larger %s enforces more"
 ON_PROTOTYPE = 1e-12  # of an object's largest distance: what a distance of 0 counts as, so that shares stay defined
 
 

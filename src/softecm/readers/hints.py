@@ -46,7 +46,7 @@ def step_hint(columns: Sequence[Column], data: Mapping[str, pd.Series]) -> str:
             if reason:
                 listed = ",".join(values[:SHOWN]) + (",…" if len(values) > SHOWN else "")
                 remedy = f"{option('id_column', who.name)} {option('time', when.name)} {option('value', listed)}"
-                return f"{reason}: if each row is one time of a series, say {remedy}."
+                return f"{reason}: if each row is one time of a series, add {remedy}."
     return ""
 
 

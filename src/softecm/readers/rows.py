@@ -37,7 +37,7 @@ def without_rows(path: Path, sheet: Sheet, entries: Sequence[str]) -> Sheet:
         raise ReadError(f"{option('drop_rows', ','.join(entries))} leaves no row of {path}: leave out fewer.")
     count = "1 row is" if len(dropped) == 1 else f"{len(dropped)} rows are"
     frame = sheet.frame.iloc[[row for row in range(n) if row not in dropped]]
-    return replace(sheet, frame=numbers_again(frame), notes=(*sheet.notes, f"{count} left out, as asked."))
+    return replace(sheet, frame=numbers_again(frame), notes=(*sheet.notes, f"{count} left out, as requested."))
 
 
 def _rows(path: Path, entry: str, n: int) -> range:
@@ -52,7 +52,7 @@ def _rows(path: Path, entry: str, n: int) -> range:
     last = int(match[2] or first)
     if not 1 <= first <= last <= n:
         raise ReadError(
-            f"{option('drop_rows', entry)} is no row of {path}: its {n} rows are counted from 1, the first row "
+            f"{option('drop_rows', entry)} is not a row of {path}: its {n} rows are counted from 1, the first row "
             "below the names being row 1."
         )
     return range(first - 1, last)

@@ -257,7 +257,7 @@ def read_states(path: Path, sheet: Sheet, options: ReadOptions) -> Loaded:
     steps = [name for name in columns if name not in others]
     if len(steps) < 2:
         raise ReadError(
-            f"{path} must have a column for every step of the sequences, or a row for every step: then say "
+            f"{path} must have a column for every step of the sequences, or a row for every step: then add "
             f"{option('id_column')}, {option('time')} and {option('value')}."
         )
     cells = np.column_stack([stripped(frame[name]).to_numpy(dtype=object) for name in steps])

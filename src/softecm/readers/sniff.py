@@ -93,7 +93,7 @@ def sniff(path: Path, options: ReadOptions) -> Dialect:
     fields = Counter(len(row) for row in rows).most_common(1)[0][0]
     if fields > MOST_COLUMNS:
         raise ReadError(
-            f"{path} has {fields} columns, more than the {MOST_COLUMNS} that are read from text: see whether it is a table, "
+            f"{path} has {fields} columns, more than the {MOST_COLUMNS} that are read from text: check that it is a table, "
             "or save it as .npy."
         )
     if header and len(rows[0]) == fields - 1 > 0:
@@ -292,7 +292,7 @@ def _encoding(path: Path, chosen: str | None) -> str:
     for name in ("utf-8", "cp1252"):
         if _decodes(path, name):
             return name
-    raise ReadError(f"{path} is neither UTF-8 nor Windows-1252 text: say how it is written with {option('encoding')}.")
+    raise ReadError(f"{path} is neither UTF-8 nor Windows-1252 text: give its encoding with {option('encoding')}.")
 
 
 def _decodes(path: Path, encoding: str) -> bool:
@@ -324,7 +324,7 @@ def _sample(path: Path, encoding: str) -> list[str]:
             f"{path} is not written in {encoding}: give {option('encoding')}, such as cp1252 or latin-1."
         ) from error
     if size > LONGEST:
-        raise ReadError(f"the first lines of {path} are longer than any table's: see whether it is one.")
+        raise ReadError(f"the first lines of {path} are too long for a table: check that it is one.")
     while lines and sum(line.count('"') for line in lines) % 2 and size > SAMPLE:
         lines.pop()  # cut inside a quoted cell
     return lines

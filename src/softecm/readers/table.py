@@ -153,7 +153,7 @@ class _Table:
         if len(empty) == len(filled):
             listed = ", ".join(short(name) for name in list(self.data)[:12])
             raise ReadError(
-                f"{path} has no value in any row of the columns to cluster by, {listed}: see whether it is the right file."
+                f"{path} has no value in any row of the columns to cluster by, {listed}: check that it is the right file."
                 f"{_text_left_out(self.columns)}"
             )
         if len(empty):

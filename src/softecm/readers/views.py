@@ -87,14 +87,14 @@ def read_views(path: Path, beside: Beside, options: ReadOptions, read: Reading) 
 def _matrices(path: Path, beside: Beside, options: ReadOptions, read: Reading) -> Loaded:
     """Several matrices of dissimilarities between the same objects."""
     if len(beside.files) > len(beside.matrices):
-        raise ReadError("--matrix goes with matrices alone: leave --series and --embedding out.")
+        raise ReadError("--matrix can't be combined with --series and --embedding: leave them out.")
     loaded = [read(file, options) for file in (path, *beside.matrices)]
     views = {}
     for file, one in zip((path, *beside.matrices), loaded, strict=True):
         try:
             views[file.stem] = np.asarray(one.data, dtype=np.float64)
         except (TypeError, ValueError):
-            raise ReadError(f"{file} must hold numbers alone for --matrix: drop its other columns.") from None
+            raise ReadError(f"{file} must hold only numbers for --matrix: drop its other columns.") from None
         if views[file.stem].shape != views[path.stem].shape:
             shapes = [" x ".join(map(str, views[name].shape)) for name in (path.stem, file.stem)]
             raise ReadError(f"{path} has {shapes[0]} cells and {file} {shapes[1]}: give the same objects in both.")
@@ -149,7 +149,7 @@ def _embedding(
     try:
         rows = np.asarray(loaded.data, dtype=np.float64)
     except (TypeError, ValueError):
-        raise ReadError(f"{file} must hold numbers alone for --embedding: drop its other columns.") from None
+        raise ReadError(f"{file} must hold only numbers for --embedding: drop its other columns.") from None
     if loaded.ids is not None and ids is not None:
         names = [str(one) for one in loaded.ids]
         empty = np.full(rows.shape[1], np.nan)
@@ -169,7 +169,7 @@ def _matched(path: Path, file: Path, ids: Sequence[str], rows: dict[str, object]
     if strange:
         raise ReadError(
             f"{file} has {_named(strange)}, which {path} does not have: an object must be in {path} to be clustered. Leave "
-            "such rows out, or look whether ids are written alike."
+            "such rows out, or check that ids are spelled the same."
         )
     absent = [one for one in ids if one not in rows]
     if absent:

@@ -69,13 +69,13 @@ SCORES: dict[str, Score] = {
         Score(evidential_recall, "classes and a partition", "larger", "of the pairs that belong, those put together"),
         Score(evidential_rand_index, "classes and a partition", "larger", "pairs on which partition and classes agree"),
         Score(nonspecificity, "a partition", "smaller", "how far masses lie on large sets"),
-        Score(relational_nonspecificity, "a partition", "smaller", "what is left open about pairs of objects"),
+        Score(relational_nonspecificity, "a partition", "smaller", "ambiguity about pairs of objects"),
         Score(
             credal_silhouette, "a partition and distances", "larger", "how much nearer objects are to their own cluster"
         ),
         Score(credal_rand_index, "two partitions", "larger", "agreement of two credal partitions about pairs"),
         Score(jousselme_distance, "two partitions", "smaller", "distance of two mass functions, object by object"),
-        Score(belief_distance, "two lists of pairs", "smaller", "distance of what two partitions say, pair by pair"),
+        Score(belief_distance, "two lists of pairs", "smaller", "distance of two partitions, pair by pair"),
     )
 }
 

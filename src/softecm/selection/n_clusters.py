@@ -251,7 +251,7 @@ def no_groups_remark(choice: Choice[Model]) -> str:
     instead = "one group is taken" if choice.n_clusters == 1 else f"{choice.n_clusters} are the best of those tried"
     return (
         f"no groups stand apart ({choice.evidence}): {instead}. Give a number of clusters to cut the objects into "
-        "parts anyway. Groups that are not convex, such as rings, are not seen."
+        "parts anyway. Groups that are not convex, such as rings, are not recognized."
     )
 
 

@@ -34,10 +34,10 @@ class SelectionRule:
 
 
 RULES: dict[str, SelectionRule] = {
-    "nonspecificity": SelectionRule("guarded_nonspecificity", True, True, "least left open, the empty set counted"),
+    "nonspecificity": SelectionRule("guarded_nonspecificity", True, True, "least ambiguity, the empty set counted"),
     "paper": SelectionRule("nonspecificity", True, False, "the paper's N* as printed: can be won by merged clusters"),
     "silhouette": SelectionRule("silhouette", False, True, "objects nearer to their own cluster than to the next"),
-    "valleys": SelectionRule("valleys", False, True, "few objects between each two groups, near to their own"),
+    "valleys": SelectionRule("valleys", False, True, "few objects between any two groups"),
     "mixture": SelectionRule("mixture", True, True, "a mixture of groups, ICL less that of one group"),
     "stability": SelectionRule(
         "stability", False, True, "the same groups again when a fifth of the objects is left out"

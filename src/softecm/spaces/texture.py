@@ -90,7 +90,7 @@ class Texture(SeriesSpace):
         """With a unit for every feature."""
         super().check_kind(expected)
         if any(value is None for value in (self.thresholds, self.center, self.axes, self.examples, self.places)):
-            raise Misfit("model_.space has learned nothing from data")
+            raise Misfit("model_.space has not been fitted to data")
         assert self.thresholds is not None
         assert self.center is not None
         kernels, each = self.thresholds.shape[2:]
