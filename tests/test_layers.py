@@ -30,7 +30,7 @@ LAYERS = [
     ("values as files", "files.models files.values"),
     ("spaces", "spaces"),
     ("scores", "baselines scores"),
-    ("figures", "figures plots"),
+    ("figures", "plots"),
     ("readers", "readers"),
     ("data", "barycenters datasets series"),
     ("distances", "distances losses"),

@@ -12,8 +12,7 @@ from softecm.belief import FocalSets
 from softecm.explain.columns import Column, IntArray
 from softecm.explain.cuts import Cut
 from softecm.explain.effects import FloatArray
-from softecm.figures.axes import axes
-from softecm.figures.colours import set_colors
+from softecm.plots.style import axes, set_colors
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -15,7 +15,7 @@ from softecm._checks import make_frame
 from softecm.belief import CredalPartition
 from softecm.belief.assignments import Decisions
 from softecm.belief.combination import matching, renumbered
-from softecm.figures.colours import set_colors
+from softecm.plots.style import set_colors
 from softecm.report.group_changes import GroupChanges, group_changes
 from softecm.report.inputs import Comparing, Data, FloatArray, IntArray
 from softecm.report.templating import render, render_page

@@ -16,7 +16,7 @@ from softecm._atomic import write_text
 from softecm.belief import CredalPartition
 from softecm.belief.assignments import CLEAR
 from softecm.explain import ExplanationTree, Profiles
-from softecm.figures.colours import set_colors
+from softecm.plots.style import set_colors
 from softecm.readers.base import Column
 from softecm.report.columns import Attribute
 from softecm.report.inputs import FloatArray, IntArray

@@ -17,8 +17,8 @@ of two partitions is (truth, answer), as in scikit-learn; most are symmetric.
 """
 
 from softecm.scores import listing
+from softecm.scores.credal import PairwiseMasses, pairwise_masses
 from softecm.scores.listing import *  # noqa: F403 -- its ``__all__``
-from softecm.scores.pairs import PairwiseMasses, pairwise_masses
 from softecm.scores.silhouettes import Silhouettes, silhouettes
 
 __all__ = ["PairwiseMasses", "Silhouettes", "pairwise_masses", "silhouettes"]

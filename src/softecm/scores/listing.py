@@ -6,10 +6,22 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal
 
-from softecm.scores.credal import credal_rand_index, jousselme_distance, nonspecificity
-from softecm.scores.evidential import evidential_precision, evidential_rand_index, evidential_recall
-from softecm.scores.hard import accuracy, adjusted_rand_index, purity, rand_index
-from softecm.scores.pairs import belief_distance, relational_nonspecificity
+from softecm.scores.classes import (
+    accuracy,
+    adjusted_rand_index,
+    evidential_precision,
+    evidential_rand_index,
+    evidential_recall,
+    purity,
+    rand_index,
+)
+from softecm.scores.credal import (
+    belief_distance,
+    credal_rand_index,
+    jousselme_distance,
+    nonspecificity,
+    relational_nonspecificity,
+)
 from softecm.scores.silhouettes import credal_silhouette
 
 __all__ = [

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias
 import numpy as np
 from numpy.typing import ArrayLike
 
-from softecm.figures.colours import set_colors
+from softecm.plots.style import set_colors
 from softecm.report.words import plain
 
 if TYPE_CHECKING:

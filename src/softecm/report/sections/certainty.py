@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from softecm.belief.assignments import WORDS
-from softecm.figures.colours import set_colors
+from softecm.plots.style import set_colors
 from softecm.report.inputs import FittedModel, FloatArray, every
 from softecm.report.sections.base import Json, Section
 from softecm.report.words import grouped, number_of, plural

@@ -1,7 +1,7 @@
 import numpy as np
 
 from softecm import CredalPartition, FocalSets
-from softecm.figures import colours
+from softecm.plots import style as colours
 
 
 def test_a_cluster_keeps_its_colour_and_a_set_mixes_those_of_its_clusters() -> None:

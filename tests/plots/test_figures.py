@@ -3,7 +3,7 @@ import numpy as np
 import pytest
 from matplotlib import pyplot as plt
 
-from softecm import CredalPartition, FocalSets, figures, plots
+from softecm import CredalPartition, FocalSets, plots
 
 matplotlib.use("Agg")
 
@@ -92,8 +92,3 @@ def test_hulls_hold_lower_inside_upper() -> None:
     sizes = {patch.get_label(): len(patch.get_xy()) for patch in ax.patches}
     assert sizes["surely ω1"] < sizes["possibly ω1"] + 1
     assert "surely ω2" not in sizes
-
-
-def test_plots_is_all_of_figures() -> None:
-    assert plots.__all__ == figures.__all__
-    assert all(getattr(plots, name) is getattr(figures, name) for name in figures.__all__)

@@ -5,10 +5,20 @@ partition is redrawn without a refit. Each cluster has one colour everywhere, a 
 empty set dark grey; sets and outliers differ in shape as well, for those who see colours differently.
 """
 
-from softecm.figures.colours import mixed_colors, set_colors
-from softecm.figures.masses import mass_heatmap, mass_profile, silhouette_bars
-from softecm.figures.plane import hulls, map, scatter_masses, ternary
-from softecm.figures.runs import grid_heatmap, objective_trace, series_prototypes, shepard
+from softecm.plots.figures import (
+    grid_heatmap,
+    hulls,
+    map,
+    mass_heatmap,
+    mass_profile,
+    objective_trace,
+    scatter_masses,
+    series_prototypes,
+    shepard,
+    silhouette_bars,
+    ternary,
+)
+from softecm.plots.style import mixed_colors, set_colors
 
 __all__ = [
     "grid_heatmap",
