@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from softecm.distributed.engines import FAN_IN, INLINE, SHARE, Engine, ObjectsInBlocks, Placement, Tree, firsts, named
+from softecm.distributed.encoding import Encoder, Facts
+from softecm.distributed.engines import FAN_IN, INLINE, SHARE, Engine, ObjectsInBlocks, Placement, Tree, named
 from softecm.distributed.sources import Data, Raw, Source, Weights
 from softecm.distributed.waiting import Client, ClusterLost, Delayed, WorkerGone, answer, some_workers, started, workers
 from softecm.native.library import set_threads
@@ -67,22 +68,15 @@ class Cluster(Engine):
         merged: T = answer(self.client, parts[0], homes)
         return merged
 
-    def encoded(
-        self,
-        encode: Callable[[Raw], Block],
-        weights: Weights | None,
-        lengths: Sequence[int],
-        total: float,
-        placement: Placement,
-    ) -> Scattered:
+    def encoded(self, encode: Encoder, weights: Weights | None, facts: Facts, placement: Placement) -> Scattered:
         """Each block encoded once and kept by its worker; a lost one is read and encoded again."""
-        payload, blocks = packed(encode), list(zip(self._raw(weights), firsts(lengths), strict=True))
+        payload, blocks = packed(encode), list(zip(self._raw(weights), facts.firsts, strict=True))
 
         def task(i: int) -> Delayed:
             (name, raw, own), first = blocks[i]
             return self._task(_encoded, payload, name, raw, own, first)
 
-        return ClusterObjects(sum(lengths), total, placement, self, Held(self.client, task, len(blocks)))
+        return ClusterObjects(sum(facts.lengths), facts.weight, placement, self, Held(self.client, task, len(blocks)))
 
     def close(self) -> None:
         """The workers forget the blocks when nothing refers to them."""

@@ -29,6 +29,11 @@ class Facts:
     lengths: tuple[int, ...]
     weight: float
 
+    @property
+    def firsts(self) -> list[int]:
+        """Number of each block's first object."""
+        return [0, *np.cumsum(self.lengths)[:-1].tolist()]
+
     def merge(self, other: Facts) -> Facts:
         """Neighbouring blocks together; blocks that differ in their columns are refused."""
         if self.look != other.look or self.n_features != other.n_features:

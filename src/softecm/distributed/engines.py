@@ -6,14 +6,13 @@ Both give ``merge`` the same pairs in the same order, so that both give the same
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Generic, NamedTuple, TypeVar, cast
 
-import numpy as np
-
 from softecm._engine import choose_device
+from softecm.distributed.encoding import Encoder, Facts
 from softecm.distributed.scratch import Scratch
 from softecm.distributed.sources import Raw, Source, Weights, computed, naming
 from softecm.spaces.scattered import Block, Scattered
@@ -84,24 +83,12 @@ class Engine(ABC):
         """``function`` of every raw block, merged."""
 
     @abstractmethod
-    def encoded(
-        self,
-        encode: Callable[[Raw], Block],
-        weights: Weights | None,
-        lengths: Sequence[int],
-        total: float,
-        placement: Placement,
-    ) -> Scattered:
+    def encoded(self, encode: Encoder, weights: Weights | None, facts: Facts, placement: Placement) -> Scattered:
         """The blocks as the distances see them."""
 
     @abstractmethod
     def close(self) -> None:
         """Give back files and memory."""
-
-
-def firsts(lengths: Sequence[int]) -> list[int]:
-    """Number of each block's first object."""
-    return [0, *np.cumsum(lengths)[:-1].tolist()]
 
 
 # ------------------------------------------------------------------ in this process
@@ -137,27 +124,19 @@ class Streaming(Engine):
             tree.add(function(raw))
         return tree.result()
 
-    def encoded(
-        self,
-        encode: Callable[[Raw], Block],
-        weights: Weights | None,
-        lengths: Sequence[int],
-        total: float,
-        placement: Placement,
-    ) -> Scattered:
+    def encoded(self, encode: Encoder, weights: Weights | None, facts: Facts, placement: Placement) -> Scattered:
         """Read and encoded again in every pass where that is cheap, else put aside in a scratch file."""
-        starts = firsts(lengths)
 
         def blocks() -> Iterator[Block]:
-            for first, raw in zip(starts, self.raw(weights), strict=True):
+            for first, raw in zip(facts.firsts, self.raw(weights), strict=True):
                 yield encode(raw)._replace(first=first)
 
         if self.source.cheap:
-            return StreamedObjects(sum(lengths), total, placement, blocks)
+            return StreamedObjects(sum(facts.lengths), facts.weight, placement, blocks)
         self._scratch = Scratch()
         for block in ahead(blocks()):
             self._scratch.add(block)
-        return StreamedObjects(sum(lengths), total, placement, self._scratch.read)
+        return StreamedObjects(sum(facts.lengths), facts.weight, placement, self._scratch.read)
 
     def close(self) -> None:
         """Delete the scratch file."""

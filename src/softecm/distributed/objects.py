@@ -173,7 +173,7 @@ def _prepared(
         space = metric.open_space(space)
     encoder = replace(encoder, metric=metric)
     placement = Placement(chosen.device, float(chosen.n_sets) * chosen.n_init, chosen.n_jobs)
-    x = engine.encoded(encoder, weights, facts.lengths, facts.weight, placement)
+    x = engine.encoded(encoder, weights, facts, placement)
     center = barycenter_from(metric, x, passes.picked(x, space, start_rows(len(x)).numpy()).mean(0)[None, None], None)
     spread = passes.mean_distance(x, metric, center)
     names = None if facts.names is None else np.asarray(facts.names, dtype=object)

@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import closing, contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
-from functools import partial
 from itertools import repeat
-from operator import attrgetter, methodcaller
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -51,7 +49,7 @@ class ScatteredPartition:
     model: PrototypeModel
     n_objects: int | None = None
     lengths: tuple[int, ...] | None = None
-    _known: dict[str, PartitionTotals] = field(default_factory=dict, repr=False)
+    _known: dict[float, PartitionTotals] = field(default_factory=dict, repr=False)
 
     @property
     def focal_sets(self) -> FocalSets:
@@ -76,34 +74,36 @@ class ScatteredPartition:
         return self.totals().n_objects if self.n_objects is None else self.n_objects
 
     def _of_raw(self) -> Callable[[Raw], CredalPartition]:
-        return partial(_partition, encoder=self.encoder, model=self.model)
+        encoder, model = self.encoder, self.model
+        return lambda raw: model.partition(encoder(raw).objects)
 
     # -------------------------------------------------------------- lazily, with Dask
 
     @property
     def masses(self) -> DaskArray:
         """Masses (n, f + 1) as a Dask array."""
-        return self._array(attrgetter("masses"), np.float64, len(self.focal_sets) + 1)
+        return self._array(lambda part: part.masses, np.float64, len(self.focal_sets) + 1)
 
     def labels(self, rule: LabelRule = "pignistic") -> DaskArray:
         """Clusters (n,) as a Dask array."""
-        return self._array(methodcaller("labels", rule), np.intp, None)
+        return self._array(lambda part: part.labels(rule), np.intp, None)
 
     def pignistic(self, normalise: Normalisation = "dempster") -> DaskArray:
         """Pignistic probabilities (n, c) as a Dask array."""
-        return self._array(methodcaller("pignistic", normalise), np.float64, self.n_clusters)
+        return self._array(lambda part: part.pignistic(normalise), np.float64, self.n_clusters)
 
     def belief(self, normalise: Normalisation = "dempster") -> DaskArray:
         """Beliefs (n, c) as a Dask array."""
-        return self._array(methodcaller("belief", normalise), np.float64, self.n_clusters)
+        return self._array(lambda part: part.belief(normalise), np.float64, self.n_clusters)
 
     def plausibility(self, normalise: Normalisation = "dempster") -> DaskArray:
         """Plausibilities (n, c) as a Dask array."""
-        return self._array(methodcaller("plausibility", normalise), np.float64, self.n_clusters)
+        return self._array(lambda part: part.plausibility(normalise), np.float64, self.n_clusters)
 
     def decisions(self, clear: float = CLEAR) -> DaskArray:
         """What is said of each object, (n,) words as a Dask array; ``totals(clear).decisions()`` counts them."""
-        return self._array(partial(_words, clear=checked_clear(clear)), object, None)
+        clear = checked_clear(clear)
+        return self._array(lambda part: part.decisions(clear).words, object, None)
 
     def doubt(self) -> DaskArray:
         """Doubt (n,) as a Dask array."""
@@ -111,7 +111,7 @@ class ScatteredPartition:
 
     def outlier_scores(self) -> DaskArray:
         """Masses on the empty set (n,) as a Dask array."""
-        return self._array(_empty, np.float64, None)
+        return self._array(lambda part: part.masses[:, 0], np.float64, None)
 
     def _array(self, of: Values, dtype: DTypeLike, width: int | None) -> DaskArray:
         if self.source.delayed is None:
@@ -122,8 +122,8 @@ class ScatteredPartition:
         from dask.delayed import delayed
 
         da: Any = array  # untyped
-        payload = packed(partial(_apply, of_raw=self._of_raw(), of=of))
-        parts = []
+        of_raw, parts = self._of_raw(), []
+        payload = packed(lambda raw: of(of_raw(raw)))
         for i, raw in enumerate(self.source.delayed):
             shape: tuple[float, ...] = (np.nan if self.lengths is None else self.lengths[i],)
             value = delayed(run_packed, pure=False)(payload, self.source.name(i), raw, None)
@@ -141,13 +141,11 @@ class ScatteredPartition:
 
     def totals(self, clear: float = CLEAR) -> PartitionTotals:
         """Counts and means over all objects; "clearly" is said from a belief of ``clear`` on."""
-        key = f"totals {checked_clear(clear)!r}"
-        if key not in self._known:
-            engine = engine_for(self.source)
-            of_block = partial(_totals, of_raw=self._of_raw(), clear=clear)
-            self._known[key] = engine.over_raw(of_block, PartitionTotals.merge, None)
-        totals: PartitionTotals = self._known[key]
-        return totals
+        if checked_clear(clear) not in self._known:
+            of_raw, merge = self._of_raw(), PartitionTotals.merge
+            counts = engine_for(self.source).over_raw(lambda raw: PartitionTotals.of(of_raw(raw), clear), merge, None)
+            self._known[clear] = counts
+        return self._known[clear]
 
     def compute(self) -> CredalPartition:
         """Everything in memory."""
@@ -185,20 +183,20 @@ class ScatteredPartition:
         client = current_client()
         if self.source.delayed is not None and client is not None:
             os.makedirs(path, exist_ok=True)
-            write = partial(
-                _write_part,
-                of_raw=of_raw,
-                folder=os.fspath(path),
-                dtype=dtype,
-                digits=len(str(len(self.source))),
-                clear=clear,
-            )
-            return Cluster(self.source, client).over_raw(write, PartitionTotals.merge, None)
+            folder, digits = Path(path), len(str(len(self.source)))
+
+            def write_part(raw: Raw) -> PartitionTotals:
+                part, number = of_raw(raw), raw.name.split()[1]
+                with _parquet_file(folder / f"part.{number.zfill(digits)}.parquet") as write:
+                    write(part_table(part, dtype, clear))
+                return PartitionTotals.of(part, clear)
+
+            return Cluster(self.source, client).over_raw(write_part, PartitionTotals.merge, None)
         tree = Tree(PartitionTotals.merge)
-        with _parquet_file(Path(path)) as file:
+        with _parquet_file(Path(path)) as write:
             for part, names in zip(self.blocks(), repeat(None) if ids is None else ids, strict=False):
                 table = part_table(part, dtype, clear)
-                file.write(table if names is None else table.add_column(0, "id", names))
+                write(table if names is None else table.add_column(0, "id", names))
                 tree.add(PartitionTotals.of(part, clear))
         return tree.result()
 
@@ -224,58 +222,17 @@ def part_table(part: CredalPartition, dtype: str = "float64", clear: float = CLE
     )
 
 
-class _Tables:
-    """Tables of one kind, one after the other in a Parquet file."""
-
-    def __init__(self, path: Path) -> None:
-        self.path = path
-        self.writer: ParquetWriter | None = None
-
-    def write(self, table: pa.Table) -> None:
-        if self.writer is None:
-            self.writer = parquet_library().ParquetWriter(self.path, table.schema, use_dictionary=["label", "decision"])
-        self.writer.write_table(table, row_group_size=len(table))
-
-    def close(self) -> None:
-        if self.writer is not None:
-            self.writer.close()
-
-
 @contextmanager
-def _parquet_file(path: Path) -> Iterator[_Tables]:
-    """A Parquet file that appears whole or not at all."""
-    with replaced(path) as temporary, closing(_Tables(temporary)) as tables:
-        yield tables
+def _parquet_file(path: Path) -> Iterator[Callable[[pa.Table], None]]:
+    """A function that writes tables of one kind to a Parquet file, which appears whole or not at all."""
+    with replaced(path) as temporary, ExitStack() as stack:
+        writers: list[ParquetWriter] = []
 
+        def write(table: pa.Table) -> None:
+            if not writers:
+                options = {"use_dictionary": ["label", "decision"]}
+                writer = parquet_library().ParquetWriter(temporary, table.schema, **options)
+                writers.append(stack.enter_context(writer))
+            writers[0].write_table(table, row_group_size=len(table))
 
-# ------------------------------------------------------------------ of a block
-
-
-def _partition(raw: Raw, *, encoder: Encoder, model: PrototypeModel) -> CredalPartition:
-    return model.partition(encoder(raw).objects)
-
-
-def _apply(raw: Raw, *, of_raw: Callable[[Raw], CredalPartition], of: Values) -> Array:
-    return of(of_raw(raw))
-
-
-def _totals(raw: Raw, *, of_raw: Callable[[Raw], CredalPartition], clear: float) -> PartitionTotals:
-    return PartitionTotals.of(of_raw(raw), clear)
-
-
-def _write_part(
-    raw: Raw, *, of_raw: Callable[[Raw], CredalPartition], folder: str, dtype: str, digits: int, clear: float
-) -> PartitionTotals:
-    part = of_raw(raw)
-    number = raw.name.split()[1]
-    with _parquet_file(Path(folder) / f"part.{number.zfill(digits)}.parquet") as file:
-        file.write(part_table(part, dtype, clear))
-    return PartitionTotals.of(part, clear)
-
-
-def _words(part: CredalPartition, *, clear: float) -> Array:
-    return part.decisions(clear).words
-
-
-def _empty(part: CredalPartition) -> Array:
-    return part.masses[:, 0]
+        yield write

@@ -11,7 +11,7 @@ import logging
 import sys
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import Any, Protocol, cast
+from typing import Any, TypeAlias
 
 #: Seconds without a worker that can work, or without a word from the scheduler, after which a cluster is lost.
 LOST = 45.0
@@ -20,6 +20,11 @@ SILENT = 120.0
 LOOK = 1.0  # seconds between two looks at the workers
 
 logger = logging.getLogger("softecm")
+
+#: Dask has no types: values that are not computed yet, and clients.
+Delayed: TypeAlias = Any
+Client: TypeAlias = Any
+Workers: TypeAlias = Mapping[str, Mapping[str, Any]]  # by address, as the scheduler describes them
 
 
 class ClusterLost(RuntimeError):
@@ -30,45 +35,6 @@ class WorkerGone(Exception):
     """A worker that blocks were given to is not there any longer."""
 
 
-class Delayed(Protocol):
-    """A Dask value that is not computed yet."""
-
-    def compute(self) -> Any:
-        """Now."""
-
-
-class Future(Protocol):
-    """A value that a cluster computes."""
-
-    @property
-    def status(self) -> str:
-        """How far it is: "pending", "finished", "error", "cancelled" or "lost"."""
-
-    def result(self, timeout: float) -> Any:
-        """The value."""
-
-    def cancel(self) -> None:
-        """Not wanted any longer."""
-
-
-class Client(Protocol):
-    """What is asked of a Dask client."""
-
-    @property
-    def status(self) -> str:
-        """Whether it is "running"."""
-
-    @property
-    def scheduler(self) -> Any:
-        """The scheduler's side of the connection."""
-
-    def sync(self, function: Callable[..., object], *, callback_timeout: float, **arguments: object) -> Any:
-        """Ask, and wait for the answer."""
-
-    def compute(self, tasks: Delayed | Sequence[Delayed]) -> Any:
-        """Start tasks: a future, or a list of them."""
-
-
 def current_client() -> Client | None:
     """The Dask client in use, or None."""
     if "distributed" not in sys.modules:
@@ -76,7 +42,7 @@ def current_client() -> Client | None:
     from distributed import get_client
 
     try:
-        return cast("Client", get_client())
+        return get_client()
     except ValueError:
         return None
 
@@ -87,12 +53,12 @@ def value_of(task: Delayed) -> Any:
     return task.compute() if client is None else answer(client, task)
 
 
-def workers(client: Client) -> Mapping[str, Mapping[str, Any]]:
+def workers(client: Client) -> Workers:
     """The workers by address, as the scheduler knows them now."""
     try:
         if client.status == "running":
-            identity: Mapping[str, Any] = client.sync(client.scheduler.identity, callback_timeout=LOST)
-            return cast("Mapping[str, Mapping[str, Any]]", identity["workers"])
+            there: Workers = client.sync(client.scheduler.identity, callback_timeout=LOST)["workers"]
+            return there
     except (OSError, RuntimeError, AttributeError) as error:  # a timeout is an OSError
         raise ClusterLost(f"the Dask scheduler does not answer ({type(error).__name__}).") from error
     raise ClusterLost(f"the Dask client has no scheduler, it is {client.status}.")
@@ -114,7 +80,7 @@ def answer(client: Client, task: Delayed, homes: Iterable[str] = ()) -> Any:
 
     ``WorkerGone`` where it is not there after a second, and one of the workers ``homes`` isn't either.
     """
-    future: Future = started(client, task)
+    future = started(client, task)
     watch = Watch(client, homes)
     try:
         while True:
@@ -135,7 +101,7 @@ def answer(client: Client, task: Delayed, homes: Iterable[str] = ()) -> Any:
             future.cancel()
 
 
-def as_done(client: Any, function: Callable[..., object], calls: Iterable[tuple[object, ...]]) -> Iterator[Any]:
+def as_done(client: Client, function: Callable[..., object], calls: Iterable[tuple[object, ...]]) -> Iterator[Any]:
     """Answers of calls by the workers as they come; ``ClusterLost`` where nobody can compute one for ``LOST`` seconds."""
     from distributed import wait
 
@@ -159,7 +125,7 @@ def as_done(client: Any, function: Callable[..., object], calls: Iterable[tuple[
         client.cancel(futures)
 
 
-def some_workers(client: Client) -> Mapping[str, Mapping[str, Any]]:
+def some_workers(client: Client) -> Workers:
     """The workers, waited for where there are none."""
     watch = Watch(client)
     there = watch.look()
@@ -181,11 +147,10 @@ class Watch:
 
     def __init__(self, client: Client, homes: Iterable[str] = ()) -> None:
         self.client, self.homes, self.since = client, frozenset(homes), time.monotonic()
-        self.heard: dict[
-            str, tuple[object, float]
-        ] = {}  # the scheduler's mark of a sign of life, and when it was new here
+        #: The scheduler's mark of a sign of life, and when it was new here.
+        self.heard: dict[str, tuple[object, float]] = {}
 
-    def look(self) -> Mapping[str, Mapping[str, Any]]:
+    def look(self) -> Workers:
         """The workers; ``ClusterLost`` after too long a time without one that can work, ``WorkerGone`` without a home."""
         there, now = workers(self.client), time.monotonic()
         silent = [address for address, worker in there.items() if self._silence(address, worker, now) > SILENT]
