@@ -505,7 +505,7 @@ def shepard(asked: ArrayLike, found: ArrayLike, *, ax: Axes | None = None) -> Ax
     --------
     >>> import matplotlib; matplotlib.use("Agg")
     >>> shepard([0.1, 0.9], [0.0, 1.0]).get_ylabel()
-    'conflict found'
+    'conflict of the masses'
     """
     ax = axes(ax)
     ax.plot([0, 1], [0, 1], color="0.6", lw=1.0)
