@@ -141,7 +141,7 @@ def test_a_checkpoint_that_is_there_is_not_replaced_unless_forced(softecm, point
     file.write_bytes(b"my diary")
     refused = softecm("cluster", points, "-c", "3", "-o", tmp_path / "b", "--checkpoint", file, "--force")
     assert (refused.code, file.read_bytes()) == (2, b"my diary")
-    assert "is no checkpoint that softecm wrote" in refused.err
+    assert "is not a checkpoint written by softecm" in refused.err
 
 
 def test_a_checkpoint_of_another_fit_is_a_problem_with_its_name(softecm, points, tmp_path):

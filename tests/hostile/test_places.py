@@ -343,7 +343,7 @@ def test_a_fit_survives_a_checkpoint_that_can_not_be_written(tmp_path: Path, mon
     np.testing.assert_array_equal(model.partition_.masses, plain.partition_.masses)
     assert not os.listdir(tmp_path)
     file.write_text("my diary")
-    with pytest.raises(WriteError, match="is no checkpoint that softecm wrote"):
+    with pytest.raises(WriteError, match="is not a checkpoint written by softecm"):
         model.fit(X, checkpoint=file)
     assert file.read_text() == "my diary"
 

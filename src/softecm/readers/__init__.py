@@ -53,7 +53,7 @@ READERS: tuple[Format, ...] = (
     DELIMITED,
     PARQUET,
     Format("Feather", (".feather", ".arrow"), read_feather),
-    Format("Excel", (".xlsx", ".xlsm", ".xls", ".ods"), read_excel),
+    Format("Excel, OpenDocument", (".xlsx", ".xlsm", ".xls", ".ods"), read_excel),
     Format("ARFF", (".arff",), read_arff),
     Format(".ts", (".ts",), read_ts),
     Format(".npy", (".npy",), read_arrays),
