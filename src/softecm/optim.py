@@ -436,8 +436,8 @@ class Descent(Savable):
             if number:
                 way = along(torch.from_numpy(reach[pending]).to(device), way) * way
             trial = some.at(part.free + way, part)
-            found, promised = trial.objective.cpu().numpy(), reach[pending] * slope[pending]
-            good = (found <= before[pending] + self.sufficient * promised) & np.isfinite(found)
+            objectives, promised = trial.objective.cpu().numpy(), reach[pending] * slope[pending]
+            good = (objectives <= before[pending] + self.sufficient * promised) & np.isfinite(objectives)
             if rows is None and good.all():
                 current = trial
                 break
@@ -449,7 +449,7 @@ class Descent(Savable):
                 current = current.merged(trial, torch.from_numpy(taken).to(device))
             # Minimum of the parabola through value, slope and trial, kept within a tenth and a half of the step.
             with np.errstate(all="ignore"):
-                ideal = -promised / (2.0 * (found - before[pending] - promised))
+                ideal = -promised / (2.0 * (objectives - before[pending] - promised))
             reach[pending] *= np.clip(np.where(np.isnan(ideal), 0.1, ideal), 0.1, 0.5)
             pending = pending[~good]
         change = torch.where(current.objective < state.objective, current.evaluation.change, 0.0)

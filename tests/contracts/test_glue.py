@@ -152,7 +152,7 @@ def test_rounding_below_zero_in_a_view_is_zero(monkeypatch):
     less = torch.tensor([[-1e-9, 1.0]], dtype=torch.float64)
     monkeypatch.setattr(weighted_parts, "measured", lambda *_: (less, lambda weights: None))
     one = EncodedViews((torch.zeros(1, 2), torch.zeros(1, 1)), None, (), model.space)
-    assert model.metric.apart(one, model.prototypes[:2], 0).each.min() == 0.0
+    assert model.metric.part_distances(one, model.prototypes[:2], 0).each.min() == 0.0
 
 
 def test_a_sparse_row_is_at_no_distance_from_itself():

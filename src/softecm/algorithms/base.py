@@ -125,7 +125,7 @@ class EvidentialClusterer(EstimatorFacts, ClusterMixin, BaseEstimator):
             raise Misfit("delta_ is not the delta of model_")
         model.check_parts()
 
-    def __new__(cls, *given: object, **named: object) -> Self:
+    def __new__(cls, *values: object, **named: object) -> Self:
         """Refuse a parameter that there is none of by the one that is meant, where one is called nearly so."""
         known = inspect.signature(cls.__init__).parameters if named else {}
         if not named.keys() <= known.keys() and not any(one.kind is one.VAR_KEYWORD for one in known.values()):

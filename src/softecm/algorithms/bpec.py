@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from torch import Tensor
 
 from softecm._engine import threads
+from softecm._quantiles import weighted_quantile
 from softecm.algorithms import parameters as params
 from softecm.algorithms.adaptive import AdaptiveProblem, adaptive_metric
 from softecm.algorithms.base import PrototypeClusterer
@@ -21,7 +22,6 @@ from softecm.constraints import warn_of_labels
 from softecm.distances.squared_euclidean import SquaredEuclidean
 from softecm.files import expected
 from softecm.fit.loop import MERGED, Solution, iterate, runs_table, separation
-from softecm.fit.prepare import weighted_quantile
 from softecm.fit.settings import PrototypeModel
 from softecm.objective.equations import MassCost, mass_cost
 from softecm.spaces.base import Space, check_enough, check_indices, refuse_dissimilarities

@@ -87,8 +87,8 @@ class CEVCLUS(ConflictClusterer):
     >>> from softecm import CEVCLUS
     >>> from softecm.datasets import load_diamond
     >>> D = pairwise_distances(load_diamond().data)
-    >>> told = CEVCLUS(2, random_state=0).fit(D, must_link=[(2, 5)], cannot_link=[(5, 8)])
-    >>> bool(told.labels_[2] == told.labels_[5] != told.labels_[8])
+    >>> linked = CEVCLUS(2, random_state=0).fit(D, must_link=[(2, 5)], cannot_link=[(5, 8)])
+    >>> bool(linked.labels_[2] == linked.labels_[5] != linked.labels_[8])
     True
 
     References

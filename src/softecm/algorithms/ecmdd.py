@@ -74,9 +74,9 @@ class Ranking:
         mixed_in = keys.copy()
         for start in range(0, len(keys), BLOCK_ROWS):
             rows = np.ascontiguousarray(self.dissimilarities[start : start + BLOCK_ROWS], dtype=np.float64)
-            mixed = ((rows + 0.0).view(np.uint64) * np.uint64(HASHES[2]) ^ keys) * np.uint64(HASHES[0])
-            mixed = (mixed ^ (mixed >> np.uint64(29))) * np.uint64(HASHES[1])
-            mixed_in[start : start + BLOCK_ROWS] += (mixed ^ (mixed >> np.uint64(32))).sum(1, dtype=np.uint64)
+            bits = ((rows + 0.0).view(np.uint64) * np.uint64(HASHES[2]) ^ keys) * np.uint64(HASHES[0])
+            bits = (bits ^ (bits >> np.uint64(29))) * np.uint64(HASHES[1])
+            mixed_in[start : start + BLOCK_ROWS] += (bits ^ (bits >> np.uint64(32))).sum(1, dtype=np.uint64)
         return mixed_in
 
     def ordered(self, objects: Indices, medoids: Indices) -> Indices:
@@ -247,9 +247,9 @@ class EvidentialMedoids(Algorithm[Encoded]):
         drawn = seed(draw, Precomputed(), Dissimilarities(n), d, counts, c, rng)
         return torch.from_numpy(distinct_starts(drawn.numpy().astype(np.int64), n))
 
-    def given(self, objects: Objects[Encoded], chosen: Settings) -> Tensor:
+    def from_init(self, objects: Objects[Encoded], chosen: Settings) -> Tensor:
         """The objects a user gave (1, c)."""
-        return self._among(objects, check_indices("init", chosen.init.given, len(objects), chosen.n_clusters))
+        return self._among(objects, check_indices("init", chosen.init.value, len(objects), chosen.n_clusters))
 
     def continued(self, objects: Objects[Encoded], chosen: Settings, last: PrototypeModel) -> Tensor:
         """The last fit's medoids, by the objects nearest to them."""

@@ -27,7 +27,7 @@ from softecm.distances.mixed import Mixed
 from softecm.files import expected
 from softecm.files.values import own
 from softecm.fit import group_shapes, learning
-from softecm.fit.algorithm import Algorithm, Fit, Outcome
+from softecm.fit.algorithm import Algorithm, Fit
 from softecm.fit.fitting import doubt_of_number, fit_cells
 from softecm.fit.group_shapes import Fitted, GroupShape
 from softecm.fit.learning import FAR, Jump, Past
@@ -108,7 +108,7 @@ class PrototypeFamily(FamilyParameters, PrototypeClusterer):
         return self._fit_to(replace(self._settings(), plan=plan), X, sample_weight)
 
     def _fit_to(self, chosen: Settings, X: object, sample_weight: object) -> Self:
-        raw, owner, last = raw_data(X), type(self).__name__, getattr(self, "model_", None)
+        raw = raw_data(X)
         with ExitStack() as held:
             if raw.in_blocks:
                 chosen, choice, fit, shape = self._opened(held, chosen, raw.value, sample_weight)
@@ -118,8 +118,7 @@ class PrototypeFamily(FamilyParameters, PrototypeClusterer):
                 if chosen.warm_start or chosen.prior is not None:
                     chosen, choice = self._continuing(chosen, choice)
                 fit, shape = self._prepared(choice, chosen, raw, sample_weight), None
-            outcomes = fit_cells(fit.algorithm, fit.objects, [chosen], owner=owner, last=last, callback=chosen.callback)
-            fitted = self._ended(choice, fit, outcomes[0])
+            fitted = self._clustered(choice, fit)
             if not raw.in_blocks:
                 fitted = self.in_shape(fitted, chosen, raw, sample_weight)
             elif shape is not None and shape.shape in OWN:
@@ -166,22 +165,20 @@ class PrototypeFamily(FamilyParameters, PrototypeClusterer):
             algorithm, in_memory(algorithm, chosen, metric, self, rows, sample_weight, runs=chosen.n_init), chosen
         )
 
-    def _ended(self, choice: MetricChoice, fit: Fit, outcome: Outcome) -> Fitted:
-        """The model and the partition of a fit."""
-        model = fit.model_of(outcome)
+    def _clustered(self, choice: MetricChoice, fit: Fit) -> Fitted:
+        """The model and the partition of one fit."""
         objects: Any = fit.objects
+        chosen, owner, last = fit.settings, type(self).__name__, getattr(self, "model_", None)
+        (outcome,) = fit_cells(fit.algorithm, objects, [chosen], owner=owner, last=last, callback=chosen.callback)
+        model = fit.model_of(outcome)
         partition = model.partition(objects.x.cpu()) if objects.are_here else objects.partition(model)
         if outcome.links is not None and "masses" in outcome.solution.extras:
             partition = with_linked(partition, outcome.links, outcome.solution.extras["masses"], outcome.best)
-        return Fitted(choice, fit.objects, outcome, model, partition)
+        return Fitted(choice, objects, outcome, model, partition)
 
     def _fitted(self, choice: MetricChoice, chosen: Settings, raw: RawData, sample_weight: object) -> Fitted:
         """One fit with a metric."""
-        fit, last = self._prepared(choice, chosen, raw, sample_weight), getattr(self, "model_", None)
-        outcomes = fit_cells(
-            fit.algorithm, fit.objects, [chosen], owner=type(self).__name__, last=last, callback=chosen.callback
-        )
-        return self._ended(choice, fit, outcomes[0])
+        return self._clustered(choice, self._prepared(choice, chosen, raw, sample_weight))
 
     def _continuing(self, chosen: Settings, choice: MetricChoice) -> tuple[Settings, MetricChoice]:
         """The same, where the fit goes on from an earlier model of numbers: with what that measures."""

@@ -180,9 +180,9 @@ class RelationalECM(Algorithm[Tensor]):
         drawn = seed(squares, Precomputed(), objects.space, objects.x, objects.counts, chosen.n_clusters, rng)
         return self._masses_of(objects, chosen, drawn.long())
 
-    def given(self, objects: Objects[Tensor], chosen: Settings) -> Tensor:
+    def from_init(self, objects: Objects[Tensor], chosen: Settings) -> Tensor:
         """Masses given, or those of clusters that sit on given objects."""
-        n, f, init = len(objects), len(chosen.focal), chosen.init.given
+        n, f, init = len(objects), len(chosen.focal), chosen.init.value
         masses = getattr(init, "masses", init)
         if np.ndim(masses) != 2:
             numbers = check_indices("init", init, n, chosen.n_clusters)

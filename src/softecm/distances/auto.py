@@ -62,7 +62,7 @@ class MetricChoice:
     metric: Any  # a name, or whatever the user gave
     reason: str
     left_out: Mapping[str, str] = field(default_factory=dict)
-    asked: str = AUTO
+    requested: str = AUTO
     tried: tuple[Tried, ...] = ()  # where several were compared, best first
 
     @property
@@ -74,7 +74,7 @@ class MetricChoice:
         """Say it in the log."""
         if not logger.isEnabledFor(logging.INFO):
             return self
-        logger.info('metric="%s": %s (%s)', self.asked, self.name, self.reason)
+        logger.info('metric="%s": %s (%s)', self.requested, self.name, self.reason)
         for name, reason in self.left_out.items():
             logger.info("column %r is left out (%s)", name, reason)
         return self
@@ -225,21 +225,15 @@ def _one_view(part: RawData) -> MetricChoice:
 
 def choose_for(metric: object, X: object, n_clusters: int | None) -> MetricChoice:
     """The choice where ``metric`` is "auto" or "series-auto", told in the log; else what was asked for."""
-    auto = auto_of(metric)
-    if not auto:
-        return MetricChoice(metric, ASKED)
-    if auto == SERIES_AUTO:
+    if metric == SERIES_AUTO:
         return series_choice(X, n_clusters).tell()
+    if metric != AUTO:
+        return MetricChoice(metric, ASKED)
     raw = raw_data(X)
     choice = choose(raw, n_clusters).tell()
     for mind in far_values(choice.metric, raw.without(choice.left_out), lambda row: place("row", row)):
         warn(mind, ReadingWarning)
     return choice
-
-
-def auto_of(metric: object) -> str:
-    """Which "auto" a metric is to be found by; empty where one is named or given."""
-    return AUTO if metric == AUTO else SERIES_AUTO if metric == SERIES_AUTO else ""
 
 
 def series_choice(X: Any, n_clusters: int | None, metric: str = SERIES_AUTO) -> MetricChoice:
@@ -254,7 +248,7 @@ def series_choice(X: Any, n_clusters: int | None, metric: str = SERIES_AUTO) -> 
             "or give X.to_numpy() if each row is a series."
         )
     best = choose_series(raw.value, n_clusters)
-    return MetricChoice(best.metric, best.reason, asked=metric, tried=best.tried)
+    return MetricChoice(best.metric, best.reason, requested=metric, tried=best.tried)
 
 
 def kind_of(X: object) -> Kind:

@@ -112,7 +112,7 @@ class ClosedForm(ABC):  # noqa: B024 -- all of it is optional; a subclass says w
         """The metric to prototypes written as combinations of these objects, where these are shorter; None: they are not."""
         return None
 
-    def mixed(self, distances: Tensor, between: Tensor, weights: Tensor) -> Tensor | None:
+    def to_means(self, distances: Tensor, between: Tensor, weights: Tensor) -> Tensor | None:
         """Distances (n, k) to the barycentres of some points under ``weights`` (k, c), without these barycentres.
 
         ``distances`` (n, c) are those to the points, ``between`` (c, c) those among them. None: they don't say enough.

@@ -29,7 +29,7 @@ class MeanDirections(ClosedForm):
         """The direction of the weighted sum of directions."""
         return unit(weights @ unit(x))
 
-    def mixed(self, distances: Tensor, between: Tensor, weights: Tensor) -> Tensor:
+    def to_means(self, distances: Tensor, between: Tensor, weights: Tensor) -> Tensor:
         """From cosines: those with a sum of directions add up, over the length of that sum."""
         length = (((weights @ (1.0 - between)) * weights).sum(1)).clamp_min(0.0).sqrt()
         # Directions that cancel leave none: the zero vector, at distance 1/2.

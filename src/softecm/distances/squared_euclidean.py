@@ -119,7 +119,7 @@ class VectorMeans(ClosedForm):
         """For sparse rows that are fewer than their columns."""
         return CombinedSquares(x) if isinstance(x, SparseRows) and len(x) < x.width else None
 
-    def mixed(self, distances: Tensor, between: Tensor, weights: Tensor) -> Tensor:
+    def to_means(self, distances: Tensor, between: Tensor, weights: Tensor) -> Tensor:
         """Huygens: the mean of the squared distances to the points, less the points' own spread about their mean."""
         shares = weights / weights.sum(1, keepdim=True)
         return (distances @ shares.T - 0.5 * ((shares @ between) * shares).sum(1)).clamp_min(0.0)

@@ -253,7 +253,7 @@ class Combined(weighted_parts.Weighed):
         there = None if present is None else present.to(each)
         return (each, None) if there is None else (each * there[:, None], there)
 
-    def apart(self, x: EncodedViews, v: Tensor, first: int) -> weighted_parts.Apart:
+    def part_distances(self, x: EncodedViews, v: Tensor, first: int) -> weighted_parts.PartDistances:
         """View by view."""
         places = split_views(v, self.shapes)
         views = zip(self.parts, x.parts, places, self.bends, strict=True)
@@ -271,7 +271,7 @@ class Combined(weighted_parts.Weighed):
                 joint.append((own.curvature.expand_as(at), moment))
             return base.Sums(joined([curvature for curvature, _ in joint]), joined([moment for _, moment in joint]))
 
-        return weighted_parts.Apart(each, there, sums)
+        return weighted_parts.PartDistances(each, there, sums)
 
     def roots(self, like: Tensor) -> Tensor:
         """The root of each coordinate's factor (width,)."""
@@ -394,10 +394,10 @@ class ViewMeans(base.ClosedForm):
         known = [part for part in each if part is not None]
         return None if len(known) < len(each) else self._rejoined(known, x)
 
-    def mixed(self, distances: Tensor, between: Tensor, weights: Tensor) -> Tensor | None:
+    def to_means(self, distances: Tensor, between: Tensor, weights: Tensor) -> Tensor | None:
         """Where every view is squared, so is their sum."""
         forms = [part.closed_form for part in self.metric.parts]
-        return forms[0].mixed(distances, between, weights) if self.quadratic and forms[0] is not None else None
+        return forms[0].to_means(distances, between, weights) if self.quadratic and forms[0] is not None else None
 
     def _split(self, u: Tensor) -> list[Tensor]:
         return split_views(u, self.metric.shapes)

@@ -90,7 +90,7 @@ NEXT_TO_NOTHING = 0.1  # of an equal share: a part that counts for less hardly c
 SHOWN = 5  # names in a message
 
 
-class Apart(NamedTuple):
+class PartDistances(NamedTuple):
     """Distances of some objects part by part, and their sums for weights known later."""
 
     each: Tensor  # (n, k, parts), divided by the parts' units; 0 where an object lacks a part

@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 from torch import Tensor
 
 from softecm._engine import threads
-from softecm.distances.auto import ASKED, SERIES_AUTO, Look, MetricChoice, auto_of, kind_of, resolve_metric
+from softecm.distances.auto import ASKED, AUTO, SERIES_AUTO, Look, MetricChoice, kind_of, resolve_metric
 from softecm.distances.base import Learner, SemiMetric, distances_of
 from softecm.distances.series_auto import choose_series
 from softecm.distributed import passes
@@ -219,13 +219,12 @@ def choose_for_blocks(metric: object, source: Source, n_clusters: int | None) ->
     are taken as they are: that one is an id shows only when all rows are together. How the views of series count is judged
     by the first block.
     """
-    auto = auto_of(metric)
-    if not auto:
+    if not isinstance(metric, str) or metric not in (AUTO, SERIES_AUTO):
         return MetricChoice(metric, ASKED)
     kind = kind_of(source.look)
-    if (kind == "series" or auto == SERIES_AUTO) and len(source):
+    if (kind == "series" or metric == SERIES_AUTO) and len(source):
         best = choose_series(next(source.read()), n_clusters, " of the first block")
-        return MetricChoice(best.metric, best.reason, asked=auto, tried=best.tried).tell()
+        return MetricChoice(best.metric, best.reason, requested=metric, tried=best.tried).tell()
     if kind != "numbers" or not len(source):
         return Look(kind).choice().tell()
     engine = engine_for(source)

@@ -223,7 +223,7 @@ class Algorithm(Preparation[P]):
         """Drawn starts (runs, c, *shape)."""
         return objects.seeded(chosen.n_clusters, draw, rng)
 
-    def given(self, objects: Objects[P], chosen: Settings) -> Tensor:
+    def from_init(self, objects: Objects[P], chosen: Settings) -> Tensor:
         """The starts a user gave (1, c, *shape)."""
         return check_init(chosen, objects.space)
 
@@ -267,7 +267,7 @@ class Algorithm(Preparation[P]):
 
 def check_init(chosen: Settings, space: Space) -> Tensor:
     """The starting prototypes a user gave (1, c, *shape)."""
-    prototypes = space.encode_prototypes(chosen.init.given)
+    prototypes = space.encode_prototypes(chosen.init.value)
     if len(prototypes) != chosen.n_clusters:
         raise ValueError(
             f"init must have one row per cluster, {chosen.n_clusters}; got {len(prototypes)}. Sets start at the barycentre "
@@ -366,14 +366,14 @@ class Fit:
     def starts(self) -> Tensor:
         """Where the runs start (runs, ...), all sets at once: as given, or drawn."""
         algorithm, objects, settings = self.algorithm, self.objects, self.settings
-        if settings.init.given is not None:
-            return algorithm.given(objects, settings)
+        if settings.init.value is not None:
+            return algorithm.from_init(objects, settings)
         draw = Draw(settings.init.kind, settings.n_init)
         return algorithm.seeded(objects, settings, draw, check_random_state(settings.random_state))
 
     def any_start(self) -> Tensor:
         """A place to begin at (1, ...), as good as any."""
-        drawn = self.settings.init.given is None or self.algorithm.starts_at_masses
+        drawn = self.settings.init.value is None or self.algorithm.starts_at_masses
         one = self.using(init=Init(kind="random"), n_init=1, random_state=0) if drawn else self
         return one.starts()[:1].to(self.objects.device)
 

@@ -40,9 +40,10 @@ def identity(
     owner: str, chosen: Settings, algorithm: object, metric: SemiMetric, n: int, content: int
 ) -> dict[str, str]:
     """What tells one fit from another, as text."""
-    seed, code = chosen.random_state, code_of(metric)
+    seed, init, code = chosen.random_state, chosen.init, code_of(metric)
     parts = {k: digest_of(v) if isinstance(v, np.ndarray | Tensor) else v for k, v in metric.parameters().items()}
     parameters = ", ".join(f"{k}={v!r}" for k, v in parts.items() if not callable(v))
+    drawn = f"Init(given=None, kind={init.kind!r}, staged={init.staged})"
     own_code = "" if code is None else f"code {code.text}"  # of a metric that is its user's own
     return {
         "estimator": owner,
@@ -55,7 +56,7 @@ def identity(
         "lam": "auto" if chosen.lam is None else repr(chosen.lam),
         "relaxation": "auto" if chosen.relaxation is None else chosen.relaxation.name,
         "focal_sets": str(chosen.focal.sets),
-        "init": str(chosen.init) if chosen.init.given is None else digest_of(chosen.init.given),
+        "init": drawn if init.value is None else digest_of(init.value),
         "n_init": str(chosen.n_init),
         "tol": repr(chosen.tol),
         "solver": str(chosen.solver),

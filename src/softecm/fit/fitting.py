@@ -81,7 +81,7 @@ def fit_cells(
             plan = _from_known(cell, last)
             if plan is None:
                 key = f"{settings.random_state!r} {settings.n_init} {settings.delta!r} {settings.finds_delta}"
-                around_given = settings.init.given is not None and settings.finds_sets and settings.n_clusters > 2
+                around_given = settings.init.value is not None and settings.finds_sets and settings.n_clusters > 2
                 # For starts, delta, or the neighbours of given ones.
                 needed = settings.init.staged or settings.finds_delta or around_given
                 if needed and (key not in stages or not is_whole(settings.random_state)):
@@ -116,7 +116,7 @@ def _from_stage(fit: Fit, stage: Stage | None) -> Planned:
     if stage is not None and settings.finds_delta:
         settings = replace(settings, delta=stage.delta)
     if settings.finds_sets:  # around clusters that are known; else all pairs
-        known = stage is not None and (settings.init.staged or settings.init.given is not None)
+        known = stage is not None and (settings.init.staged or settings.init.value is not None)
         focal = stage.focal if stage is not None and known else FocalSets.up_to(settings.n_clusters, 2)
         settings = replace(settings, focal=focal)
     if stage is None or not settings.init.staged:

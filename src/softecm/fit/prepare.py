@@ -14,6 +14,7 @@ from sklearn.utils.validation import _check_sample_weight
 from torch import Tensor
 
 from softecm._engine import LARGE_WORK, check_memory, choose_device
+from softecm._quantiles import weighted_quantile
 from softecm._text import place
 from softecm.distances.auto import try_metric
 from softecm.distances.base import Learner, SemiMetric, blocks, distances_of, nearest_of
@@ -492,14 +493,6 @@ def check_weights(sample_weight: object, X: Any) -> NDArray[np.float64]:
         _check_sample_weight(weights if weights.ndim else float(weights), X, dtype=np.float64)
     )
     return checked
-
-
-def weighted_quantile(values: NDArray[np.float64], q: float, weights: NDArray[np.float64]) -> float:
-    """The smallest value at which the share of weight reaches ``q`` (inverted CDF)."""
-    order = np.argsort(values, kind="stable")
-    steps = np.cumsum(weights[order])
-    position = int(np.searchsorted(steps, q * steps[-1] * (1.0 - 1e-12)))
-    return float(values[order[min(position, len(order) - 1)]])
 
 
 def two_nearest(model: PrototypeModel, x: Encoded, counts: NDArray[np.float64] | None) -> NDArray[np.float64]:

@@ -223,7 +223,7 @@ class Prior:
 class Init(NamedTuple):
     """Where runs start."""
 
-    given: Any = None  # at these prototypes, one row a cluster, or whatever else an algorithm takes for them
+    value: Any = None  # at these prototypes, one row a cluster, or whatever else an algorithm takes for them
     kind: str = "random"  # else drawn: see :class:`softecm.fit.prepare.Draw`
     staged: bool = False  # single clusters come first: by default
 

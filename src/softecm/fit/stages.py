@@ -214,7 +214,7 @@ def _compare_starts(fit: Fit, initial_delta: float) -> ComparedStarts:
     A few far outliers can take a cluster, so that two groups share another, and delta, which is measured on these, stays
     large. Where a cluster is tiny, half of delta is tried, too: the answer is taken if its clusters are much tighter.
     """
-    settings, few, drawn = fit.settings, fit.objects, fit.settings.init.given is None
+    settings, few, drawn = fit.settings, fit.objects, fit.settings.init.value is None
     size = sample_size(settings.n_clusters)
     if fit.algorithm.samples and len(few) > 2 * size:
         few = few.sample(size)
@@ -233,7 +233,7 @@ def _compare_starts(fit: Fit, initial_delta: float) -> ComparedStarts:
             draw = Draw("k-means++", settings.n_init, cap**2, GREEDY)
             start = fit.algorithm.seeded(fit.objects, fit.settings, draw, rng)
         else:
-            start = fit.algorithm.given(fit.objects, fit.settings)
+            start = fit.algorithm.from_init(fit.objects, fit.settings)
         if best is not None:
             start = torch.cat([fit.algorithm.from_clusters(fit, best).to(start), start])
         (best,) = fit.solve((fit.settings, start), checkpointed=first is None)
@@ -268,7 +268,7 @@ def _has_tiny_cluster(fit: Fit, best: Outcome) -> bool:
 def _refine_on_all(fit: Fit, compared: ComparedStarts, initial_delta: float) -> BestStart:
     """Where the objects in full are fitted from, and with which delta."""
     settings, objects, few, version = fit.settings, fit.objects, compared.few, compared.version
-    best, close, drawn = compared.best, compared.fit.settings.delta, settings.init.given is None
+    best, close, drawn = compared.best, compared.fit.settings.delta, settings.init.value is None
     finalists = _finalists(best, FINALISTS if version.coarser else 1, version)
     whole = replace(fit, objects=few)
     if version.coarser:  # the objects in full have the last word

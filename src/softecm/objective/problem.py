@@ -236,10 +236,10 @@ def distances_to_sets(metric: SemiMetric, focal: FocalSets, clusters: Tensor, di
     members = torch.as_tensor(focal.membership[focal.n_clusters :].copy()).to(distances)
     if not len(members):
         return distances
-    to_sets = metric.closed_form.mixed(distances, distances_of(metric, clusters, clusters).to(distances), members)
+    to_sets = metric.closed_form.to_means(distances, distances_of(metric, clusters, clusters).to(distances), members)
     if to_sets is None:
         name = metric.name or type(metric).__name__
-        raise TypeError(f"metric {name} can't measure to sets from its clusters: its closed form needs mixed(...).")
+        raise TypeError(f"metric {name} can't measure to sets from its clusters: its closed form needs to_means(...).")
     return torch.cat([distances, to_sets], 1)
 
 

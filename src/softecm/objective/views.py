@@ -231,7 +231,7 @@ class ViewsProblem:
     def _seen_block(self, rows: slice, flat: Tensor, prototypes: Tensor, shares: Tensor, inside: Tensor) -> _Seen:
         block, (runs, f) = self.x[rows], prototypes.shape[:2]
         counts = flat.new_ones(len(block)) if self.cost.weights is None else self.cost.weights[rows]
-        each, present, sums = self.metric.apart(block, flat, rows.start)
+        each, present, sums = self.metric.part_distances(block, flat, rows.start)
         each = each.reshape(len(block), runs, f, -1)
         there = each.new_ones(len(block), each.shape[-1]) if present is None else present
         price = self.cost.delta2 if self.deltas is None else self._empty_price(there, inside)

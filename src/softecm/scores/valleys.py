@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse.csgraph import connected_components
 
+from softecm._quantiles import weighted_quantile
 from softecm.scores.silhouettes import gains
 
 Floats = NDArray[np.float64]
@@ -123,14 +124,7 @@ def joined_clusters(labels: NDArray[np.intp], geometry: Geometry, weights: Float
 
 def has_valley(place: Floats, first: NDArray[np.bool_], held: Floats, deep: float = DEEP) -> bool:
     """Whether few objects lie at the cut between two clusters: at place 0, above on the side of the first."""
-    hills = np.array([0.0, _median(place[first], held[first]), _median(place[~first], held[~first])])
+    hills = np.array([0.0, *(weighted_quantile(place[side], 0.5, held[side]) for side in (first, ~first))])
     width = WINDOW * np.abs(hills[1:]).min()
     at_cut, *on_hills = FEW + (np.abs(place - hills[:, None]) < width) @ held
     return bool(at_cut < deep * min(on_hills))
-
-
-def _median(values: Floats, weights: Floats) -> float:
-    """The weighted median, one of the values: a weight of 2 counts as two rows."""
-    order = np.argsort(values, kind="stable")
-    total = np.cumsum(weights[order])
-    return float(values[order[min(np.searchsorted(total, total[-1] / 2), len(order) - 1)]])

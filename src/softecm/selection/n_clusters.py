@@ -19,7 +19,7 @@ from sklearn.base import clone
 
 from softecm._checks import check_count, make_frame
 from softecm._warnings import NoGroupsWarning, NumberOfGroupsWarning, SearchEdgeWarning, TwinsWarning, warn
-from softecm.distances.auto import AUTO, SERIES_AUTO, auto_of, choose_for, kind_of
+from softecm.distances.auto import AUTO, SERIES_AUTO, choose_for, kind_of
 from softecm.selection.batch import Data, geometry_of, takes_dissimilarities
 from softecm.selection.doubtful_groups import small_between, twins, twins_remark
 from softecm.selection.evidence import mixture_evidence
@@ -338,7 +338,7 @@ def _by_fits(task: _Task[Model], rule: str | None, seed: int) -> tuple[Choice[Mo
 def _with_metric(estimator: Model, X: object) -> tuple[Model, str | None]:
     """The estimator with one metric for all numbers of clusters, and why, where it was to find one for each."""
     metric = estimator.get_params(deep=False).get("metric")
-    if auto_of(metric) != SERIES_AUTO and not (auto_of(metric) == AUTO and kind_of(X) == "series"):
+    if metric != SERIES_AUTO and not (metric == AUTO and kind_of(X) == "series"):
         return estimator, None
     chosen = choose_for(metric, X, None)
     return clone(estimator).set_params(metric=chosen.metric), chosen.reason
@@ -362,7 +362,7 @@ class _Search(Generic[Model]):
         self.silhouettes: dict[int, float] = {}
         self.best = 0
         self.model: Model | None = None
-        self.apart: int | None = None  # groups of the best that stand apart
+        self.n_separate: int | None = None  # groups of the best that stand apart
         self.said: Warned = []
 
     def add(self, c: int, model: Model, warned: Warned) -> float:
@@ -376,7 +376,7 @@ class _Search(Generic[Model]):
             self.silhouettes[c] = measured.silhouette
         smaller = RULES[self.rule].smaller
         if self.model is None or (value < self.values[self.best] if smaller else value > self.values[self.best]):
-            self.best, self.model, self.said, self.apart = c, model, warned, measured.apart
+            self.best, self.model, self.said, self.n_separate = c, model, warned, measured.apart
         return value
 
     @property
@@ -387,7 +387,7 @@ class _Search(Generic[Model]):
     @property
     def no_groups(self) -> bool:
         """Whether the best clusters have no valley between them; other rules than valleys are not asked."""
-        return self.rule == "valleys" and (self.apart == 1 or not self.is_sound)
+        return self.rule == "valleys" and (self.n_separate == 1 or not self.is_sound)
 
     def best_model(self) -> Model:
         """The model of the best of them; an error where none is to be trusted."""
@@ -411,10 +411,10 @@ class _Search(Generic[Model]):
             return ""
         if not self.is_sound:
             return "whatever their number, clusters merged or are empty"
-        if self.apart == 1:
+        if self.n_separate == 1:
             tried = f"{min(self.values)} to {max(self.values)} clusters were tried"
             return f"{tried}, and even the best {self.best} have no valley between them"
-        return f"{self.apart} of {self.best} clusters have a valley around them"
+        return f"{self.n_separate} of {self.best} clusters have a valley around them"
 
     def _others(self, number: int) -> dict[str, int]:
         """What the silhouette would have taken, where it is another number."""

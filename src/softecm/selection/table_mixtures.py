@@ -60,7 +60,7 @@ def table_evidence(sample: TableSample, numbers: Iterable[int], most: int) -> Mi
         columns, search = _among_noise(sample, every, numbers, most) or (columns, search)
     names = names_of(sample.layout)
     chosen = () if len(columns) == len(every) else tuple(names[j] for j in columns)
-    return MixtureEvidence(search.values, search.apart < 2, chosen)
+    return MixtureEvidence(search.values, search.n_separate < 2, chosen)
 
 
 def _among_noise(
@@ -83,7 +83,7 @@ class _TableSearch:
 
     values: Mapping[int, float]
     best: int
-    apart: int
+    n_separate: int
     pays: NDArray[np.bool_]
 
 
@@ -98,10 +98,10 @@ def _search(mixture: TableMixture, numbers: list[int], most: int) -> _TableSearc
     (values, best), on = searched(criterion, numbers, most), np.ones((1, mixture.n_columns), dtype=bool)
     if best == 1:
         return _TableSearch(values, 1, 1, on[0])
-    return _TableSearch(values, best, _apart(mixture, groups[best]), mixture.gains(groups[best], on)[0] > 0)
+    return _TableSearch(values, best, _n_separate(mixture, groups[best]), mixture.gains(groups[best], on)[0] > 0)
 
 
-def _apart(mixture: TableMixture, groups: Floats) -> int:
+def _n_separate(mixture: TableMixture, groups: Floats) -> int:
     """How many groups (1, c, n) stand apart, by what rows cost in each: minus twice the log-density."""
     logs, coefficients = mixture.densities(groups, np.ones((1, mixture.n_columns), dtype=bool))
     c = groups.shape[1]

@@ -131,10 +131,10 @@ class Dissimilarities(base.Space):
         for start in range(0, len(rows), base.BLOCK_ROWS):
             block = np.ascontiguousarray(rows[start : start + base.BLOCK_ROWS], dtype=np.float64)
             bits = (block + 0.0).view(np.uint64)
-            mixed = (bits ^ (bits >> np.uint64(31))) * np.uint64(HASHES[0])
+            hashed = (bits ^ (bits >> np.uint64(31))) * np.uint64(HASHES[0])
             for factor in HASHES:  # the largest of several hashes: the same for any order and multiplicity
-                mixed = (mixed ^ (mixed >> np.uint64(29))) * np.uint64(factor)
-                keys[start : start + base.BLOCK_ROWS] ^= mixed.max(1)
+                hashed = (hashed ^ (hashed >> np.uint64(29))) * np.uint64(factor)
+                keys[start : start + base.BLOCK_ROWS] ^= hashed.max(1)
         return keys
 
     @classmethod

@@ -85,16 +85,16 @@ class RealVectors(Space):
             refuse_large(float(np.max(np.abs(rows.data if self.sparse else rows), initial=0.0)), self.dtype)
         return rows
 
-    def _refuse_other_columns(self, n_columns: int, given: Sequence[str]) -> None:
+    def _refuse_other_columns(self, n_columns: int, columns: Sequence[str]) -> None:
         """Refuse columns other than those that the metric compares, or in another order."""
         if n_columns != len(self.expected):
             raise ValueError(
                 f"X must have {len(self.expected)} columns for this metric, {' and '.join(self.expected)}; got "
                 f"{n_columns}. Leave the others out, or combine it with a metric for them: softecm.distances.Combined."
             )
-        names = [str(name).lower() for name in given]
+        names = [str(name).lower() for name in columns]
         if sorted(names) == sorted(self.expected) and names != list(self.expected):
-            ordered = [str(given[names.index(name)]) for name in self.expected]
+            ordered = [str(columns[names.index(name)]) for name in self.expected]
             raise ValueError(
                 f"X must have the columns {' and '.join(self.expected)} in this order; got {' and '.join(names)}. "
                 f"Reorder them: X[{ordered}]."
