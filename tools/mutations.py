@@ -236,29 +236,29 @@ MUTATIONS = [
     Mutation(
         "alpha lost",
         "fit/algorithm.py",
-        "[(s.alpha, s.beta, np.inf if",
-        "[(1.0, s.beta, np.inf if",
+        "= own.alpha, own.beta,",
+        "= 1.0, own.beta,",
         reach("ECM-alpha"),
     ),
     Mutation(
         "beta lost",
         "fit/algorithm.py",
-        "[(s.alpha, s.beta, np.inf if",
-        "[(s.alpha, 1.5, np.inf if",
+        "= own.alpha, own.beta,",
+        "= own.alpha, 1.5,",
         reach("ECM-beta"),
     ),
     Mutation(
         "delta lost",
         "fit/algorithm.py",
-        "np.inf if s.delta is None else s.delta)",
-        "np.inf)",
+        "np.inf if own.delta is None else own.delta\n",
+        "np.inf\n",
         reach("ECM-delta"),
     ),
     Mutation(
         "lambda lost",
         "fit/algorithm.py",
-        "[cell.lam for cell in of_runs]",
-        "[1.0 for cell in of_runs]",
+        'list(map(attrgetter("lam"), of_runs))',
+        "[1.0] * len(of_runs)",
         reach("SoftECM-lam"),
     ),
     Mutation(
@@ -413,7 +413,11 @@ MUTATIONS = [
         reach("WMVEC"),
     ),
     Mutation(
-        "eta of MECMdd", "algorithms/mecmdd.py", "            float(self.eta),\n", "            1.0,\n", reach("MECMdd")
+        "eta of MECMdd",
+        "algorithms/mecmdd.py",
+        "(self.alpha, self.beta, self.eta, self.lam)",
+        "(self.alpha, self.beta, 1.0, self.lam)",
+        reach("MECMdd"),
     ),
     Mutation(
         "gamma of MECMdd",
@@ -425,8 +429,8 @@ MUTATIONS = [
     Mutation(
         "counts of MECMdd",
         "algorithms/mecmdd.py",
-        "            counts,\n        )\n\n    def _squares",
-        "            None,\n        )\n\n    def _squares",
+        "self.form, gamma, eta, lam, counts)",
+        "self.form, gamma, eta, lam, None)",
         "tests/algorithms/test_mecmdd.py tests/contracts/test_glue.py",
     ),
     Mutation(

@@ -142,8 +142,8 @@ def real_place(path: str | os.PathLike[str]) -> Path:
 
     A link that leads nowhere, a folder and a device are refused; so is, by the system, a name that is too long.
     """
-    if "\0" in os.fsdecode(path):
-        raise WriteError(f"{os.fsdecode(path)!r} holds a character that no file name may hold: give another name.")
+    if not _is_name(path):
+        raise WriteError(f"{os.fspath(path)!r} holds a character that no file name may hold: give another name.")
     refuse_loose_link(Path(path))
     try:
         kind = os.stat(path).st_mode
@@ -154,6 +154,14 @@ def real_place(path: str | os.PathLike[str]) -> Path:
     if not stat.S_ISREG(kind):
         raise WriteError(f"{path} is a device, a pipe or a socket, which no file can replace: give the name of a file.")
     return Path(os.path.realpath(path))
+
+
+def _is_name(path: str | os.PathLike[str]) -> bool:
+    """Whether the system can have a file of this name."""
+    try:
+        return b"\0" not in os.fsencode(path)
+    except UnicodeEncodeError:  # half a character
+        return False
 
 
 def refuse_loose_link(path: Path) -> None:

@@ -32,6 +32,14 @@ def is_whole(value: object) -> TypeGuard[int]:
     return isinstance(value, Integral) and not isinstance(value, bool)
 
 
+def as_float(number: float) -> float:
+    """A number as a float: infinite where it lies beyond them all."""
+    try:
+        return float(number)
+    except OverflowError:
+        return math.inf if number > 0 else -math.inf
+
+
 def check_number(
     name: str,
     value: object,
@@ -46,7 +54,7 @@ def check_number(
     low = f"greater than {above:g}" if above is not None else f"at least {least:g}" if least is not None else ""
     high = f"less than {below:g}" if below is not None else f"at most {most:g}" if most is not None else ""
     rule = " and ".join(filter(None, (low, high)))
-    number = float(value) if is_number(value) else math.nan
+    number = as_float(value) if is_number(value) else math.nan
     outside = (
         (most is not None and number > most)
         or (below is not None and not number < below)
@@ -68,8 +76,7 @@ def check_count(name: str, value: object, *, least: int = 1, most: int = MOST, h
         raise ValueError(f"{option(name)} must be a whole number of at least {least}; got {literal(value)}. {hint}")
     number = int(value)
     if number > most:
-        got = f"{number}" if number < MOST**2 else "a number that is too large"
-        raise ValueError(f"{option(name)} must be a whole number of at most {most}; got {got}. {hint}")
+        raise ValueError(f"{option(name)} must be a whole number of at most {most}; got {literal(number)}. {hint}")
     return number
 
 

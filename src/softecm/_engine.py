@@ -31,6 +31,7 @@ Arguments = ParamSpec("Arguments")
 SMALL_THREADS = (
     4  # of torch, where operations take microseconds: of 16, to wake and wait for them takes a third of a fit
 )
+MOST_THREADS = 64  # where there are fewer cores
 LARGE_WORK = 2e8  # multiplications a round; below it a GPU's start-up costs more than it saves
 
 
@@ -43,7 +44,7 @@ def choose_device(device: str | torch.device, work: float, cpu_only: str = "") -
         return torch.device("cuda" if torch.cuda.is_available() and work >= LARGE_WORK and not cpu_only else "cpu")
     try:
         chosen = torch.device(device)
-    except (RuntimeError, TypeError) as error:
+    except (RuntimeError, TypeError, ValueError) as error:
         raise ValueError(
             f"{option('device')} must be {literal('auto')}, {literal('cpu')} or a torch device such as {literal('cuda:0')}; "
             f"got {literal(device)}. Use {literal('auto')}."
@@ -83,10 +84,11 @@ def threads(n_jobs: int | None, *, small: bool = False) -> Iterator[None]:
         return
     if not is_whole(n_jobs) or n_jobs == 0:
         raise ValueError(
-            f"{option('n_jobs')} must be {literal(None)} or a whole number other than 0; got {n_jobs!r}. -1 uses all cores."
+            f"{option('n_jobs')} must be {literal(None)} or a whole number other than 0; got {literal(n_jobs)}. -1 uses all "
+            "cores."
         )
     available = os.cpu_count() or 1
-    wanted = n_jobs if n_jobs > 0 else max(1, available + 1 + n_jobs)
+    wanted = min(n_jobs, max(available, MOST_THREADS)) if n_jobs > 0 else max(1, available + 1 + n_jobs)
     before = torch.get_num_threads(), set_threads(wanted)
     torch.set_num_threads(1 if _forked else wanted)
     try:

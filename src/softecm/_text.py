@@ -56,7 +56,7 @@ def column_label(name: str | int) -> str:
     >>> column_label("age"), column_label(3)
     ("column 'age'", 'column 4 (X[:, 3])')
     """
-    return f"column {name!r}" if isinstance(name, str) else f"column {name + 1} (X[:, {name}])"
+    return f"column {name + 1} (X[:, {name}])" if isinstance(name, int) else f"column {name!r}"
 
 
 def some_of(names: Sequence[object], most: int = 8) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from contextvars import ContextVar
 from enum import Enum
@@ -44,8 +45,13 @@ def option(name: str, value: object = UNSET) -> str:
     return WORDING.get().option(name, value)
 
 
+LONG = 100  # digits that are no longer written out
+
+
 def literal(value: object) -> str:
     """A value in a message, as its reader writes it."""
+    if isinstance(value, int) and (digits := value.bit_length() * math.log10(2)) > LONG:
+        return f"a number of about {digits:.0f} digits"
     return WORDING.get().literal(value)
 
 

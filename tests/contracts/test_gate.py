@@ -7,11 +7,12 @@ import pandas as pd
 import pytest
 import scipy.sparse
 import torch
+from sklearn.base import clone
 from sklearn.metrics import pairwise_distances
 
 import softecm
 from contracts.test_estimators import KINDS, NAMES, quick
-from hostile.outcomes import assert_sentence
+from hostile.outcomes import assert_sentence, ends_well
 from softecm import SoftECM
 from softecm.distances import Combined
 from softecm.spaces.raw import as_plain
@@ -92,9 +93,38 @@ def test_a_whole_number_beyond_all_floats_is_named(estimator, X):
         assert "digits" in refused(estimator, given.tolist())
 
 
+def test_a_parameter_beyond_all_floats_ends_well(estimator, X):
+    for name in estimator.get_params():
+        large = clone(estimator).set_params(**{name: LARGE})
+        ends_well(lambda model=large: model.fit(X).partition_)
+
+
 def test_columns_of_one_name_are_refused(estimator, X):
     frame = pd.DataFrame(X, columns=["a", "a", *(f"c{k}" for k in range(2, X.shape[1]))])
     assert "a name of its own for every column; got 'a' more than once" in refused(estimator, frame)
+
+
+def test_a_cell_without_a_value_or_of_two_parts_is_refused_where_numbers_are_needed(estimator, X):
+    if KINDS[type(estimator).__name__] != "vectors":
+        pytest.skip("takes something else than numbers")
+    given = X.astype(object)
+    given[3, 1] = 1 + 2j
+    assert "must hold real numbers" in refused(estimator, given.tolist())
+    given[3, 1] = pd.NA
+    if type(estimator).__name__ != "SoftECM":
+        assert "contains NaN" in refused(estimator, pd.DataFrame(given, columns=["a", "b", "c"]))
+
+
+def test_a_column_is_called_by_its_name_even_if_that_is_a_number_or_a_pair():
+    for name in (2021, ("a", "b")):
+        frame = pd.DataFrame({name: [{}, 1, 2], 7: [1.0, 2.0, 3.0]})
+        assert f"column {name!r} must hold" in refused(SoftECM(2), frame)
+
+
+def test_records_are_refused(estimator, X):
+    records = np.rec.fromarrays(X.T)
+    for given in (records, np.ma.masked_array(records)):
+        assert "records with the fields f0, f1" in refused(estimator, given)
 
 
 @pytest.mark.parametrize("form", FORMATS)
@@ -157,6 +187,12 @@ def damaged(form):
         matrix = made()
         matrix.offsets = matrix.offsets[:-1]
         yield matrix
+
+
+def test_sparse_words_are_refused():
+    words = scipy.sparse.csr_array(DATA["vectors"])
+    words.data = words.data.astype(str)
+    assert "must hold numbers only; got a sparse matrix of <U" in refused(SoftECM(2), words)
 
 
 @pytest.mark.parametrize("form", FORMATS)

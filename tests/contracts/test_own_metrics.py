@@ -10,8 +10,10 @@ from softecm import ECM, NNEVCLUS, CredalPartition, FocalSets, SoftECM
 from softecm.calibration import calibrate
 from softecm.distances import SemiMetric
 from softecm.scores import pairwise_masses
+from softecm.selection import sweep
 
 X = np.random.default_rng(0).normal(size=(40, 2)) + np.repeat([[0.0], [8.0]], 20, 0)
+FITTED = ECM(2, random_state=0).fit(X)
 
 
 def squares(x, v):
@@ -45,6 +47,14 @@ def either_or(x, v):
 def in_place(x, v):
     x -= 1.0
     return squares(x, v)
+
+
+def half(x, v):
+    return squares(x, v).half()
+
+
+def scattered(x, v):
+    return squares(x, v).to_sparse()
 
 
 def detached(x, v):
@@ -86,6 +96,8 @@ class TestOwnMetric:
         [
             (below, "must never be negative"),
             (either_or, "must return distances as floating-point numbers; got torch.bool"),
+            (half, r"must return a dense tensor of float32 or float64; got torch\.float16"),
+            (scattered, r"must return a dense tensor of float32 or float64; got .*sparse_coo"),
             (in_place, "must not change its arguments"),
             (detached, "must be differentiable in its second argument"),
         ],
@@ -123,11 +135,11 @@ def test_what_needs_all_pairs_asks_for_memory_first(monkeypatch):
     [
         (
             lambda: ECM(2, n_init=10**30).fit(X),
-            r"n_init must be a whole number of at most 1000000; got a number that is too large",
+            r"n_init must be a whole number of at most 1000000; got 10{30}\.",
         ),
         (
             lambda: ECM(2, n_init=10**5000).fit(X),
-            r"n_init must be a whole number of at most 1000000; got a number that is too large",
+            r"n_init must be a whole number of at most 1000000; got a number of about 5000 digits",
         ),
         (lambda: ECM(2, alpha=10**30).fit(X), r"alpha must be at least 0 and at most 100"),
         (
@@ -135,9 +147,17 @@ def test_what_needs_all_pairs_asks_for_memory_first(monkeypatch):
             r"sample_weight must hold numbers of at most 1e\+150",
         ),
         (lambda: ECM(2).fit(X, checkpoint=""), r"checkpoint must be the path of a file; got ''"),
+        (lambda: ECM(2).fit(X, checkpoint="/tmp/\ud800"), r"holds a character that no file name may hold"),
+        (lambda: calibrate(FITTED, X, n_boot=10**9), r"what 1000000000 refits say of 40 objects would take about"),
+        (lambda: sweep(X, {"alpha": [1.0]}, seeds=10**9), r"seeds must be a whole number of at most 1000000"),
+        (lambda: sweep(X, {"alpha": [1.0]}, resamples=10**9), r"resamples must be a whole number of at most 1000000"),
     ],
-    ids=["n_init", "n_init beyond text", "alpha", "weights", "checkpoint"],
+    ids=["n_init", "n_init beyond text", "alpha", "weights", "checkpoint", "name", "refits", "seeds", "resamples"],
 )
 def test_numbers_beyond_all_bounds_are_refused(call, said):
     with pytest.raises(ValueError, match=said):
         call()
+
+
+def test_more_threads_than_any_machine_has_are_those_it_has():
+    assert ECM(2, n_jobs=10**12, random_state=0).fit(X).labels_.tolist() == FITTED.labels_.tolist()

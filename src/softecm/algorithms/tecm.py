@@ -286,7 +286,7 @@ def centers_of(source: ArrayLike | None) -> tuple[tuple[float, ...], ...]:
         return ()
     try:
         rows = np.asarray(as_plain(source, "source"), dtype=np.float64)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         rows = np.zeros(0)
     if rows.ndim != 2 or not rows.size or not (np.abs(rows) <= LARGEST).all():
         got = f"an array of shape {rows.shape}" if hasattr(source, "shape") else type(source).__name__

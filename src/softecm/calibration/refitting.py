@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import binascii
+import math
 import os
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
@@ -18,7 +19,7 @@ from numpy.typing import NDArray
 from sklearn.base import clone
 from torch import Tensor
 
-from softecm._engine import interruptible, threads
+from softecm._engine import check_memory, interruptible, threads
 from softecm._fingerprint import warn_unseen
 from softecm._progress import Counter, counted
 from softecm._version import __version__
@@ -340,6 +341,8 @@ def _described(model: Any) -> list[tuple[str, str]]:
 
 def _all(refitting: Refitting, n_boot: int, book: Journal | None, progress: bool, client: object) -> Refits:
     """What the journal does not have yet is done, batch by batch."""
+    size = 8.0 * n_boot * (math.prod(refitting.shape) + math.prod(refitting.set_shape))
+    check_memory(2.0 * size, f"what {n_boot} refits say of {refitting.shape[0]} objects", "100 refits are usual.")
     refits = Refits(np.empty((n_boot, *refitting.shape)), np.empty((n_boot, *refitting.set_shape)))
     done = np.zeros(n_boot, dtype=bool)
     for item, row in {} if book is None else book.done.items():

@@ -15,7 +15,7 @@ from torch import Tensor
 from softecm._text import meant, place
 from softecm._warnings import ReadingWarning, warn
 from softecm._wording import option
-from softecm.distances.base import SemiMetric
+from softecm.distances.base import SemiMetric, check_kind
 from softecm.distances.mixed import Mixed
 from softecm.distances.series_auto import Tried, choose_series
 from softecm.distances.squared_euclidean import SquaredEuclidean
@@ -411,11 +411,7 @@ def try_metric(metric: SemiMetric, space: Space, x: object) -> None:
         raise ValueError(
             f"metric {name} must not change its arguments, which are your data; it has. Write x = x - 1 for x -= 1."
         )
-    if not d.is_floating_point():
-        raise ValueError(
-            f"metric {name} must return distances as floating-point numbers; got {d.dtype}. Prototypes move along its "
-            "gradient: return continuous distances, or give the matrix of distances: metric='precomputed'."
-        )
+    check_kind(name, d)
     if d.shape != (len(rows), len(rows)) or not bool(torch.isfinite(d).all()):
         return  # refused by what it is asked next, with the place
     with torch.no_grad():

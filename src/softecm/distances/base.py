@@ -403,9 +403,24 @@ def nearest_of(metric: SemiMetric, x: Encoded, v: Tensor, *, first: int = 0) -> 
     return torch.cat(distances), torch.cat(which)
 
 
+def check_kind(name: str, d: Tensor) -> None:
+    """Refuse distances that are no numbers compiled code reads, or that no prototype can move along."""
+    if not d.is_floating_point():
+        raise ValueError(
+            f"metric {name} must return distances as floating-point numbers; got {d.dtype}. Prototypes move along its "
+            "gradient: return continuous distances, or give the matrix of distances: metric='precomputed'."
+        )
+    if d.dtype not in (torch.float32, torch.float64) or d.layout != torch.strided:
+        raise ValueError(
+            f"metric {name} must return a dense tensor of float32 or float64; got {d.dtype}, {d.layout}. Return "
+            "d.to_dense().double()."
+        )
+
+
 def check_distances(metric: SemiMetric, d: Tensor, n: int, k: int, first: int = 0) -> None:
     """Refuse what no semi-metric may return, saying which object and prototype it was."""
     name = metric.name or type(metric).__name__
+    check_kind(name, d)
     if d.shape != (n, k):
         raise ValueError(
             f"metric {name} must return distances of shape (n, f); got shape {tuple(d.shape)} for {n} objects and {k} "

@@ -48,6 +48,8 @@ def share_masses(
     """
     (runs, f), n, dtype = factors.shape, distances.shape[0], distances.dtype
     masses, weights = torch.empty((runs, n, f + 1), dtype=dtype), torch.empty((n, runs * f), dtype=dtype)
+    if dtype not in (torch.float32, torch.float64):
+        raise TypeError(f"distances must be float32 or float64; got {dtype}. Convert them first.")
     if distances.shape != weights.shape or (before is not None and before.shape != masses.shape):
         raise ValueError(f"distances must be (n, {runs * f}), one for each run and set; got {tuple(distances.shape)}.")
     prices = [price.to(torch.float64).contiguous() for price in (factors, beta, delta2)]

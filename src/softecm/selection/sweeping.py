@@ -39,6 +39,7 @@ NUMBERS = (
     *("objective", "separation", "collapsed", "n_iter", "converged", "delta_found", "seconds"),
     *(name for name in Measures._fields if name not in ("sizes", "apart")),
 )
+MANY = 10**6  # of each combination
 PLAIN = (bool, int, float, str, type(None))
 
 
@@ -109,9 +110,13 @@ def sweep(
     >>> len(found), found.best("silhouette").params["n_clusters"]
     (6, 3)
     """
-    check_count("resamples", resamples, least=0, hint="0 leaves stability out; 10 is usual.")
+    check_count("resamples", resamples, least=0, most=MANY, hint="0 leaves stability out; 10 is usual.")
     datasets, estimators = _datasets(X, y, sample_weight, estimator)
-    numbers = list(range(check_count("seeds", seeds, hint="10 is usual."))) if isinstance(seeds, int) else list(seeds)
+    numbers = (
+        list(range(check_count("seeds", seeds, most=MANY, hint="10 is usual.")))
+        if isinstance(seeds, int)
+        else list(seeds)
+    )
     cells = make_cells(estimators, grid, numbers)
     for model in () if journal is None else (cell.model for cell in cells):
         warn_unseen(getattr(model, "metric", None), f"journal {journal}")

@@ -175,6 +175,11 @@ class SeriesCells(Cells):
     values: Column
 
     @property
+    def label(self) -> str:
+        """By its name, which may be a number."""
+        return f"column {self.name!r}"
+
+    @property
     def kind_by_type(self) -> str:
         """By the type that narwhals sees."""
         dtype = self.values.dtype

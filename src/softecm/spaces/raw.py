@@ -20,7 +20,7 @@ from scipy.sparse import issparse
 
 from softecm._checks import frame_of
 from softecm._text import place, visible
-from softecm._wording import option
+from softecm._wording import literal, option
 from softecm.spaces.base import LARGEST
 from softecm.spaces.columns import Array, ArrayCells, Cells, Name, SeriesCells, kind_of, refuse_unwritable
 from softecm.spaces.sparse import sound_rows
@@ -145,7 +145,9 @@ class RawData:
             raise
         except (TypeError, ValueError) as error:
             self.refuse_words()
-            if "Complex data" in str(error):
+            if "NAType" in str(error):
+                raise ValueError("Input X contains NaN: fill in missing cells, or leave their rows out.") from error
+            if "Complex data" in str(error) or "'complex'" in str(error):
                 raise ValueError(
                     "X must hold real numbers. Complex data not supported: make columns of their parts, "
                     "np.hstack([X.real, X.imag]), or take abs(X)."
@@ -384,6 +386,11 @@ def raw_data(X: Any, name: str = "X") -> RawData:
         return RawData(X)
     if issparse(X):  # SciPy has one that is a dict, too
         return RawSparse(sound_rows(X, name))
+    if isinstance(X, np.ndarray) and X.dtype.names:
+        raise TypeError(
+            f"{name} must be an array of plain cells; got records with the fields {', '.join(X.dtype.names)}. "
+            f"pandas.DataFrame({name}) makes a table of them."
+        )
     if isinstance(X, np.ma.MaskedArray):
         X = _unmasked(X)
     elif isinstance(X, torch.Tensor):
@@ -484,7 +491,7 @@ def _is_empty(value: object) -> bool:
 
 def _refuse_names(columns: Iterable[Any], name: str) -> None:
     for column, times in Counter(columns).items():
-        if column != column:
+        if column is None or column != column:
             raise ValueError(f"{name} must have a name for every column; got {column}. Name them: X.columns = [...].")
         if times > 1:
             raise ValueError(
@@ -583,8 +590,8 @@ def refuse_huge(X: object, name: str = "X") -> None:
     cells = np.asarray(X, dtype=object)
     for at, cell in zip(np.ndindex(cells.shape), cells.ravel(), strict=True):
         if isinstance(cell, int) and abs(cell) > LARGEST:
-            where, digits = "".join(f"[{i}]" for i in at), cell.bit_length() * math.log10(2)
+            where = "".join(f"[{i}]" for i in at)
             raise ValueError(
-                f"{name} must hold numbers of at most {LARGEST:g} in size; got one of about {digits:.0f} digits in "
-                f"{name}{where}. Divide by a constant first, or leave it out."
+                f"{name} must hold numbers of at most {LARGEST:g} in size; got {literal(cell)} in {name}{where}. Divide "
+                "by a constant first, or leave it out."
             )

@@ -35,6 +35,8 @@ def sound_rows(X: Any, name: str = "X") -> Any:
         raise ValueError(
             f"{name} must be a table of rows and columns; got a sparse array of {X.ndim} dimension. Give X.reshape(-1, 1)."
         )
+    if X.dtype.kind not in "biufc":
+        raise ValueError(f"{name} must hold numbers only; got a sparse matrix of {X.dtype}. Give X.astype(float).")
     if not _PARTS_FIT[X.format](X):
         raise ValueError(
             f"{name} must be a sound sparse matrix; got one of format {X.format!r} with places of cells that lie "
