@@ -41,6 +41,25 @@ def test_neighbours_are_told_by_squares_whatever_the_degree_of_a_metric():
     assert not by_length[0, 1]
 
 
+def test_an_object_that_does_not_count_makes_no_neighbours():
+    """Between the first and the third cluster lies nothing but such an object."""
+    middles = np.array([[0.0, 0.0], [4.0, 0.0], [2.2, 10.0]])
+    near = np.repeat(middles, 20, 0) + np.random.default_rng(0).normal(scale=0.05, size=(60, 2))
+    given = {"metric": "sqeuclidean", "init": middles}
+    rows, weights = np.r_[near, [[0.9, 5.0]]], np.r_[np.ones(60), 0.0]
+    assert (0, 2) in SoftECM(3, **given).fit(rows).focal_sets_.sets
+    assert (0, 2) not in SoftECM(3, **given).fit(rows, sample_weight=weights).focal_sets_.sets
+
+
+def test_clusters_are_found_with_the_beta_of_their_masses():
+    rows = np.random.default_rng(0).normal(size=(200, 2)) + np.repeat([[0.0, 0.0], [3.0, 0.0]], 100, 0)
+    model = SoftECM(2, metric="sqeuclidean", beta=2.0, random_state=0).fit(rows)
+    clusters = model.cluster_centers_
+    given = {"beta": 2.0, "max_cardinality": 1, "delta": model.model_.close, "init": clusters, "tol": 1e-8}
+    alone = SoftECM(2, metric="sqeuclidean", **given).fit(rows)
+    np.testing.assert_allclose(alone.cluster_centers_, clusters, atol=1e-3)
+
+
 @pytest.mark.parametrize("metric", ["euclidean", "sqeuclidean"])
 def test_a_group_off_the_straight_line_parts_two_others_in_a_fit_by_lengths_too(metric, monkeypatch):
     """The same three groups with objects between all of them."""

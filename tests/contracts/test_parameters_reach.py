@@ -9,6 +9,7 @@ from functools import cache
 
 import numpy as np
 import pytest
+from sklearn.base import clone
 from sklearn.metrics import pairwise_distances
 
 import softecm
@@ -221,6 +222,26 @@ def test_a_weight_counts_like_as_many_copies_for_every_solver(metric, solver):
         weighed = SoftECM(3, **settings).fit(POINTS, sample_weight=WEIGHTS)
         copied = SoftECM(3, **settings).fit(np.repeat(POINTS, WEIGHTS.astype(int), 0))
     np.testing.assert_allclose(copied.objective_, weighed.objective_, rtol=1e-6)
+
+
+FOUND = {
+    "usual": ({}, {}),
+    "penalty": ({"relaxation": "penalty"}, {}),
+    "gap": ({"relaxation": "gap"}, {}),
+    "prior": ({}, {"prior": SoftECM(3, metric="sqeuclidean", random_state=0).fit(POINTS + 0.5)}),
+}
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize(("parameters", "given"), FOUND.values(), ids=FOUND)
+def test_what_is_found_with_weights_is_what_copies_have(parameters, given):
+    """Delta, sets, prices and clusters."""
+    model = SoftECM(3, metric="sqeuclidean", random_state=0, **parameters)
+    weighed = clone(model).fit(POINTS, sample_weight=WEIGHTS, **given)
+    copied = clone(model).fit(np.repeat(POINTS, WEIGHTS.astype(int), 0), **given)
+    assert weighed.delta_ == pytest.approx(copied.delta_, rel=1e-9)
+    assert weighed.focal_sets_ == copied.focal_sets_
+    np.testing.assert_allclose(weighed.prototypes_, copied.prototypes_, atol=1e-6)
 
 
 def test_links_of_cevclus_cost_what_the_article_says():

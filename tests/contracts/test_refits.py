@@ -33,10 +33,11 @@ def test_a_warm_start_with_other_objects_of_a_matrix_is_refused(kind):
     assert model.n_features_in_ == 40
 
 
-def test_a_warm_start_goes_on_from_its_own_answer():
-    model = SoftECM(2, warm_start=True, random_state=0).fit(X)
-    sets, masses = model.focal_sets_, model.partition_.masses
+@pytest.mark.parametrize("relaxation", ["auto", "gap"])
+def test_a_warm_start_goes_on_from_its_own_answer(relaxation):
+    model = SoftECM(2, relaxation=relaxation, warm_start=True, random_state=0).fit(X)
+    sets, delta, masses = model.focal_sets_, model.delta_, model.partition_.masses
     model.fit(X)
-    assert model.focal_sets_ == sets
+    assert (model.focal_sets_, model.delta_) == (sets, delta)
     assert model.n_iter_ <= 3
     np.testing.assert_allclose(model.partition_.masses, masses, atol=1e-3)
