@@ -49,7 +49,7 @@ def screenshots(address: str, *parts: str) -> list[Image.Image]:
 def main() -> None:
     """Write docs/figures/report.png: the result in words and the sliders on the left, the map on the right."""
     with tempfile.TemporaryDirectory() as folder:
-        words, sliders, chart = screenshots(report(folder), "found", "try", "map")
+        words, sliders, chart = screenshots(report(folder), "findings", "try", "map")
     picture = Image.new("RGB", (words.width + chart.width + 60, chart.height + 20), "#fcfcfa")
     picture.paste(words, (15, 10))
     picture.paste(sliders, (15, words.height + 50))

@@ -8,7 +8,9 @@ from pathlib import Path
 import pytest
 
 from problems import DEEP
-from softecm.files import WriteError, replaced, whole_folder, write_bytes, write_text, written, written_text
+from softecm._atomic import replaced, write_bytes, write_text, written, written_text
+from softecm._errors import WriteError
+from softecm.files.folders import whole_folder
 
 
 def usual() -> int:

@@ -1,4 +1,4 @@
-"""Text from strangers, made fit to be shown."""
+"""Text from strangers, made fit to be shown; numbers and lists in a sentence."""
 
 from __future__ import annotations
 
@@ -108,3 +108,46 @@ def shown_size(size: float) -> str:
         if size >= unit:
             return f"{size / unit:.3g} {name}"
     return f"{size / 1e3:.3g} kB"
+
+
+def listed(items: Sequence[str], word: str) -> str:
+    """Some items in a sentence, the last after a word such as "and"."""
+    return items[0] if len(items) == 1 else f"{', '.join(items[:-1])} {word} {items[-1]}"
+
+
+def grouped(number: int) -> str:
+    """A whole number, its digits in groups of three."""
+    return f"{int(number):,}".replace(",", "\u202f")  # a narrow no-break space between thousands
+
+
+def number_of(number: int, noun: str) -> str:
+    """How many there are of something.
+
+    Examples
+    --------
+    >>> number_of(1, "object"), number_of(3, "object"), number_of(3, "series")
+    ('1 object', '3 objects', '3 series')
+    """
+    return counted(number, noun, plural(noun))
+
+
+def counted(number: int, one: str, several: str) -> str:
+    """A number and the words that go with one, or with any other.
+
+    Examples
+    --------
+    >>> counted(1, "row is", "rows are"), counted(2, "row is", "rows are")
+    ('1 row is', '2 rows are')
+    """
+    return f"{grouped(number)} {one if number == 1 else several}"
+
+
+def plural(noun: str) -> str:
+    """More than one of something."""
+    return noun if noun.endswith("s") else f"{noun}s"
+
+
+def share_of(part: int, whole: int) -> str:
+    """A part of a whole in percent."""
+    percent = 100 * part / max(whole, 1)
+    return f"{percent:.0f}%" if percent in (0, 100) or 1 <= percent <= 99 else f"{percent:.1f}%"

@@ -25,7 +25,7 @@ def focal_of(case: dict) -> FocalSets:
 def same(node: Branch | Leaf, told: dict) -> None:
     if "set" in told:
         assert isinstance(node, Leaf)
-        assert node.said - 1 == told["set"]
+        assert node.column - 1 == told["set"]
         return
     assert isinstance(node, Branch)
     assert node.cut.column == told["attribute"]
@@ -181,7 +181,7 @@ def test_a_cut_that_other_cuts_make_needless_is_taken_back():
     rules = sets = 0
     for seed in range(10):
         tree = ExplanationTree(cv=0).fit(*doubtful(seed, 12.0, FocalSets.up_to(4, 2)))
-        rules, sets = rules + len(tree.leaves_), sets + len({leaf.said for leaf in tree.leaves_})
+        rules, sets = rules + len(tree.leaves_), sets + len({leaf.column for leaf in tree.leaves_})
     assert rules <= 1.25 * sets  # 1.79 times without
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from softecm.files import ReadError, WriteError
+from softecm._errors import ReadError, WriteError
 from softecm.files.journal import Journal
 
 

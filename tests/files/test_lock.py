@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from softecm.files import WriteError, lock
+from softecm._errors import WriteError
+from softecm.files import lock
 
 HOLDS = """
 import sys

@@ -16,11 +16,12 @@ import pytest
 
 from problems import DEEP
 from softecm import ECM, CredalPartition, SoftECM, _atomic, report
+from softecm._errors import WriteError
 from softecm._warnings import CheckpointWarning
 from softecm.cli import cluster, main, predict, result_folder
 from softecm.cli.result_folder import ResultFolder
 from softecm.datasets import load_diamond
-from softecm.files import WriteError, folders, journal, places, write_bytes
+from softecm.files import folders, journal, places, write_bytes
 from softecm.selection import sweep, sweeping
 from softecm_paper import reproduce
 

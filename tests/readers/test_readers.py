@@ -6,7 +6,8 @@ import pandas as pd
 import pytest
 
 from softecm._errors import ReadError
-from softecm.readers import Expected, ReadOptions, from_long, read
+from softecm.readers import Expected, ReadOptions, read
+from softecm.readers.series import from_long
 
 pytestmark = pytest.mark.usefixtures("as_typed")
 

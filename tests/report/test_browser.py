@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from softecm import CredalPartition, FocalSets, SoftECM
 from softecm.calibration import Calibration
-from softecm.report import Attribute, Explanation, Part, ReportData, build, noteworthy, three_sentences, write
+from softecm.report import Attribute, Explanation, Part, ReportData, build, noteworthy, three_sentences
 
 CHROMIUM = next((p for p in map(shutil.which, ("chromium", "chromium-browser", "google-chrome")) if p), None)
 DRIVER = shutil.which("chromedriver")
@@ -71,7 +71,7 @@ def some_data(n: int = 400, c: int = 3, columns: int = 4, **more: Any) -> Report
 
 
 def opened(browser: Any, path: Path, data: ReportData, *, width: int = 1400) -> None:
-    write(data, path / "report.html")
+    data.write(path / "report.html")
     size = {"width": width, "height": 900, "deviceScaleFactor": 1, "mobile": width < 600}
     browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size)
     calm = [{"name": "prefers-reduced-motion", "value": "reduce"}, {"name": "prefers-color-scheme", "value": "light"}]
@@ -86,7 +86,7 @@ def quiet(browser: Any) -> None:
 def test_every_section_is_there_and_the_console_is_silent(browser: Any, tmp_path: Path) -> None:
     opened(browser, tmp_path, some_data())
     found = browser.execute_script("return [...document.querySelectorAll('main section')].map(s => s.id)")
-    assert found == ["found", "map", "masses", "sets", "objects", "run", "words"]
+    assert found == ["findings", "map", "masses", "sets", "objects", "run", "words"]
     assert browser.execute_script("return document.documentElement.dataset.drawn !== undefined")
     assert browser.execute_script("return document.images.length + document.querySelectorAll('script').length") == 2
     for canvas in ("map-canvas", "mass-canvas"):
@@ -259,14 +259,14 @@ def test_series_panels_share_their_scale(browser: Any, tmp_path: Path) -> None:
 def test_words_say_what_they_mean_on_focus_and_on_hovering(browser: Any, tmp_path: Path) -> None:
     opened(browser, tmp_path, some_data())
     tip = browser.find_element("id", "tip")
-    for place in (".said .term", "#object-table thead th:nth-child(5) button", "#map-legend .term"):
+    for place in (".decisions .term", "#object-table thead th:nth-child(5) button", "#map-legend .term"):
         browser.execute_script("document.querySelector(arguments[0]).focus({preventScroll: true})", place)
         assert tip.is_displayed()
         assert len(tip.text) > 30
         browser.execute_script("document.activeElement.blur()")
         assert not tip.is_displayed()
     browser.execute_script(
-        "document.querySelector('.said .term').dispatchEvent(new PointerEvent('pointerover', {bubbles: true}))"
+        "document.querySelector('.decisions .term').dispatchEvent(new PointerEvent('pointerover', {bubbles: true}))"
     )
     assert "belongs to this group" in tip.text
     quiet(browser)
@@ -411,8 +411,8 @@ def test_sliders_show_what_python_computes(
         shown_masses = np.reshape(now["masses"], expected.masses.shape)
         assert np.abs(shown_masses - expected.masses).max() < 1e-6
         counts = expected.decisions(now["clear"]).counts()
-        cells = browser.find_elements("css selector", "[data-said]")
-        assert {cell.get_attribute("data-said"): int(cell.text) for cell in cells} == counts
+        cells = browser.find_elements("css selector", "[data-decision]")
+        assert {cell.get_attribute("data-decision"): int(cell.text) for cell in cells} == counts
         assert tuple(p.text for p in found) == three_sentences(expected, names, clear=now["clear"])
     assert len({*prices.values()} - {model.alpha, model.beta, model.delta_}) == 3
     assert painted(browser, "map-canvas") != before

@@ -15,8 +15,6 @@ from softecm.report import (
     choose_rows,
     landmark_mds,
     noteworthy,
-    render,
-    write,
 )
 from softecm.report.sections.base import to_script
 
@@ -29,7 +27,7 @@ NASTY = [
     "</script>",
     "\u2028",
 ]
-SECTIONS = ["found", "map", "masses", "sets", "objects", "run"]
+SECTIONS = ["findings", "map", "masses", "sets", "objects", "run"]
 
 
 def data(n: int = 30, c: int = 3, seed: int = 0, **more: object) -> ReportData:
@@ -76,19 +74,19 @@ def outline(page: str) -> list[tuple[str, dict[str, str | None]]]:
 
 
 def test_sections_come_in_their_order() -> None:
-    found = [at.get("id") for tag, at in outline(render(data())) if tag == "section"]
+    found = [at.get("id") for tag, at in outline(data().html) if tag == "section"]
     assert found == [*SECTIONS, "words"]
 
 
 def test_nothing_the_user_named_becomes_markup() -> None:
-    tags = outline(render(data(title=NASTY[1])))
+    tags = outline(data(title=NASTY[1]).html)
     assert "img" not in [tag for tag, _ in tags]
     assert len([tag for tag, _ in tags if tag == "script"]) == 2
     assert not [at for _, at in tags for name in at if name.startswith("on")]
 
 
 def test_nothing_is_fetched_and_only_the_pages_script_may_run() -> None:
-    page = render(data())
+    page = data().html
     tags = outline(page)
     assert not re.search(r"https?://(?!www\.w3\.org)", page)
     assert not [
@@ -99,7 +97,7 @@ def test_nothing_is_fetched_and_only_the_pages_script_may_run() -> None:
 
 
 def test_every_table_has_a_caption_and_every_figure_a_label() -> None:
-    page = render(data())
+    page = data().html
     assert page.count("<table") == page.count("<caption")
     for tag, at in outline(page):
         if tag == "canvas":
@@ -109,7 +107,7 @@ def test_every_table_has_a_caption_and_every_figure_a_label() -> None:
 
 def test_the_data_inside_the_page_are_the_data() -> None:
     d = data()
-    page = render(d)
+    page = d.html
     text = page.split('id="data">')[1].split("</script>")[0]
     value = json.loads(text)
     assert value["ids"] == list(d.ids)
@@ -123,30 +121,28 @@ def test_json_cannot_end_its_element() -> None:
 
 @pytest.mark.parametrize(("n", "c"), [(1, 1), (2, 2), (5, 1), (40, 12)])
 def test_small_and_odd_partitions_are_drawn(n: int, c: int) -> None:
-    assert '<h2 id="found-h">Findings</h2>' in render(data(n, c))
+    assert '<h2 id="findings-h">Findings</h2>' in data(n, c).html
 
 
 def test_a_page_without_extras_is_drawn() -> None:
     bare = ReportData("x", CredalPartition.from_hard([0, 1]), ["a", "b"], np.arange(2), np.zeros((2, 2)))
-    assert '<h2 id="found-h">Findings</h2>' in render(bare)
+    assert '<h2 id="findings-h">Findings</h2>' in bare.html
 
 
 def test_series_are_drawn_instead_of_a_table(rng: np.random.Generator) -> None:
     p = CredalPartition.from_hard([0, 0, 1])
     series = [rng.normal(size=(length, 2)) for length in (4, 500, 7)]
     series[2][3, 0] = np.nan
-    page = render(
-        ReportData(
-            "s",
-            p,
-            ["a", "b", "c"],
-            np.arange(3),
-            np.zeros((3, 2)),
-            series=series,
-            prototype_series=series[:2],
-            noun="series",
-        )
-    )
+    page = ReportData(
+        "s",
+        p,
+        ["a", "b", "c"],
+        np.arange(3),
+        np.zeros((3, 2)),
+        series=series,
+        prototype_series=series[:2],
+        noun="series",
+    ).html
     assert "series-cards" in page
     assert "3 series · 2 groups" in page
 
@@ -157,7 +153,7 @@ def test_many_objects_are_sampled_and_said_to_be(rng: np.random.Generator) -> No
     rows = choose_rows(p, np.concatenate(noteworthy(p)), most=200)
     assert len(rows) == 200
     assert set(np.concatenate(noteworthy(p))) <= set(rows)
-    page = render(ReportData("x", p, [str(i) for i in range(1000)], rows, rng.normal(size=(200, 2))))
+    page = ReportData("x", p, [str(i) for i in range(1000)], rows, rng.normal(size=(200, 2))).html
     assert "a sample of 200 of 1\u202f000 objects" in page
 
 
@@ -165,7 +161,7 @@ def test_many_columns_are_cut_to_the_telling_ones(rng: np.random.Generator) -> N
     n, p = 20, 90
     columns = [Attribute(f"col{j}", "number", rng.normal(size=n)) for j in range(p)]
     rows = [[float(i * (j == 77)) for j in range(p)] for i in range(6)]
-    page = render(data(n, 3, attributes=columns, prototypes=rows))
+    page = data(n, 3, attributes=columns, prototypes=rows).html
     assert "30 more are left out" in page
     assert '<th scope="col" dir="auto">col77</th>' in page
 
@@ -173,7 +169,7 @@ def test_many_columns_are_cut_to_the_telling_ones(rng: np.random.Generator) -> N
 def test_the_size_stays_small_for_many_objects(rng: np.random.Generator) -> None:
     n = 20_000
     columns = [Attribute(f"col{j}", "number", rng.normal(size=n)) for j in range(10)]
-    page = render(data(n, 4, attributes=columns, prototypes=[[0.0] * 10] * 10))
+    page = data(n, 4, attributes=columns, prototypes=[[0.0] * 10] * 10).html
     assert len(page.encode()) < 10e6
 
 
@@ -194,8 +190,8 @@ def test_a_map_of_few_or_equal_objects_has_finite_places(count: int) -> None:
 
 
 def test_writing_replaces_in_one_step(tmp_path) -> None:
-    write(data(), tmp_path / "report.html")
-    write(data(), tmp_path / "report.html")
+    data().write(tmp_path / "report.html")
+    data().write(tmp_path / "report.html")
     assert [p.name for p in tmp_path.iterdir()] == ["report.html"]
 
 
@@ -217,6 +213,6 @@ def test_the_objective_of_the_kept_start_is_told_from_that_of_the_end() -> None:
 
 
 def test_warnings_stand_above_the_result() -> None:
-    page = render(data(warnings=[f"doubt {i}" for i in range(4)]))
+    page = data(warnings=[f"doubt {i}" for i in range(4)]).html
     result = page.index('data-finding="0"')
     assert page.index("doubt 0") < page.index("doubt 2") < page.index("All 4 warnings") < result < page.index("doubt 3")

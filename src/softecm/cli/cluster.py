@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from rich.console import Console
 from rich.text import Text
 
-from softecm._text import shown_size
+from softecm._text import number_of, shown_size
 from softecm.belief.assignments import checked_clear
 from softecm.belief.totals import PartitionTotals
 from softecm.cli import algorithms, links, outcome
@@ -269,9 +269,10 @@ def _check_size(source: ObjectSource, request: Request) -> None:
     count, candidates, n = request.count, request.candidates, source.n_objects
     least = count or (3 if candidates is None else candidates[-1])
     if n < least:
-        objects = "1 object" if n == 1 else f"{n} objects"
         wanted = f"--clusters {request.clusters}" if count is None else f"{count} clusters"
-        raise Problem(f"{source.file} has {objects}, too few for {wanted}: give more rows or ask for fewer clusters.")
+        raise Problem(
+            f"{source.file} has {number_of(n, 'object')}, too few for {wanted}: give more rows or ask for fewer clusters."
+        )
 
 
 def _say_metric(out: Console, fitted: FittedFile, choice: MetricChoice) -> None:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from softecm._checks import check_choice
+from softecm._text import counted
 from softecm.cli.options import CommonSettings
 from softecm.cli.problems import Problem, mendable
 from softecm.readers import Loaded
@@ -136,8 +137,8 @@ def _equally_weighted(choice: MetricChoice, loaded: Loaded) -> MetricChoice:
 
 
 def _no_gaps(name: str, loaded: Loaded) -> str:
-    cells = "1 cell is" if loaded.gaps == 1 else f"{loaded.gaps} cells are"
     first = next(c.name for c in loaded.columns if c.gaps and c.kind in ATTRIBUTES)
+    cells = counted(loaded.gaps, "cell is", "cells are")
     return (
         f"--metric {name} takes no missing values, and {cells} missing (column {first}): use --metric mixed, which "
         "skips them, fill them in, or leave out columns with --drop."

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
@@ -23,13 +23,14 @@ from softecm.cli.source import ObjectSource
 from softecm.readers import ReadOptions
 from softecm.report import ReportData
 from softecm.report.fit import own_warnings, parameters, plain_parameters, scores
+from softecm.report.sections.base import finite
 from softecm.report.sections.columns import without_details
 from softecm.report.words import five_counts
 
 if TYPE_CHECKING:
     from softecm import SoftECM
 
-MOST_TOLD = 14  # groups with a sentence on the screen
+MOST_GROUPS = 14  # groups with a sentence on the screen
 
 
 def summary(
@@ -54,7 +55,24 @@ def summary(
         "reading": {k: v for k, v in asdict(options).items() if v not in (None, ())},
         "understood": understood,
         "values": values,
-        **fit_facts(model, totals, source.sentences(model, totals)),
+        "sentences": list(source.sentences(model, totals)),
+        "n_objects": totals.n_objects,
+        "n_clusters": totals.focal.n_clusters,
+        "cluster_names": list(totals.focal.cluster_names),
+        "focal_sets": [list(members) for members in totals.focal.sets],
+        "objects_by_set": totals.by_set(),
+        "decisions": totals.decisions(),
+        "clear": totals.clear,
+        "n_outliers": totals.decisions()["nowhere"],
+        "nonspecificity": totals.nonspecificity,
+        "nonspecificity_with_empty": totals.nonspecificity_empty,
+        "objective": finite(model.objective_),
+        "n_iter": int(model.n_iter_),
+        "converged": bool(model.converged_),
+        "algorithm": type(model).__name__,
+        "separation": finite(getattr(model, "separation_", np.nan)),
+        "collapsed": bool(getattr(model, "collapsed_", False)),
+        "delta": finite(np.nan if getattr(model, "delta_", None) is None else float(model.delta_ or np.nan)),
         **fitted.search,
         "parameters": params,
         "scores": {} if loaded.labels is None else scores(source.shown(model), list(loaded.labels)),
@@ -123,7 +141,11 @@ def say(out: Console, folder: Path, model: SoftECM, totals: PartitionTotals, sum
     if len(group_sentences) > 1:
         lines(
             out,
-            [group_sentences[name] for name in model.focal_sets_.cluster_names[:MOST_TOLD] if name in group_sentences],
+            [
+                group_sentences[name]
+                for name in model.focal_sets_.cluster_names[:MOST_GROUPS]
+                if name in group_sentences
+            ],
         )
     out.print(Text(five_counts(totals.decisions(), totals.clear)))
     if summary["scores"]:
@@ -133,32 +155,3 @@ def say(out: Console, folder: Path, model: SoftECM, totals: PartitionTotals, sum
     if summary.get("streamed"):
         out.print(Text(f"All masses: {folder / 'partition.parquet'}", style="dim"))
     out.print(Text(f"Assign new objects: softecm predict {shlex.quote(str(folder))} FILE", style="dim"))
-
-
-def fit_facts(model: SoftECM, totals: PartitionTotals, sentences: Sequence[str]) -> dict[str, object]:
-    """What a machine wants to know about a fit."""
-    return {
-        "sentences": list(sentences),
-        "n_objects": totals.n_objects,
-        "n_clusters": totals.focal.n_clusters,
-        "cluster_names": list(totals.focal.cluster_names),
-        "focal_sets": [list(members) for members in totals.focal.sets],
-        "objects_by_set": totals.by_set(),
-        "decisions": totals.decisions(),
-        "clear": totals.clear,
-        "n_outliers": totals.decisions()["nowhere"],
-        "nonspecificity": totals.nonspecificity,
-        "nonspecificity_with_empty": totals.nonspecificity_empty,
-        "objective": finite(model.objective_),
-        "n_iter": int(model.n_iter_),
-        "converged": bool(model.converged_),
-        "algorithm": type(model).__name__,
-        "separation": finite(getattr(model, "separation_", np.nan)),
-        "collapsed": bool(getattr(model, "collapsed_", False)),
-        "delta": finite(np.nan if getattr(model, "delta_", None) is None else float(model.delta_ or np.nan)),
-    }
-
-
-def finite(value: float) -> float | None:
-    """A number JSON can hold, or None."""
-    return float(value) if np.isfinite(value) else None

@@ -17,7 +17,7 @@ from softecm.cli.commands import PredictOptions
 from softecm.cli.fitting import user_messages
 from softecm.cli.options import INVOCATION, several
 from softecm.cli.problems import Problem, mendable
-from softecm.cli.result_folder import ResultFolder, load, partition_table, write_csv
+from softecm.cli.result_folder import ResultFolder, load, partition_table, with_words, write_csv
 from softecm.cli.screen import consoles, counts_table, lines, print_json, remarks
 from softecm.cli.source import columns_beside
 from softecm.files import check_new_file, check_replaced, to_file
@@ -83,9 +83,7 @@ def run(options: PredictOptions) -> None:
 def _print(table: pd.DataFrame) -> None:
     """The table as CSV on the screen, or into a pipe, whose reader may have seen enough."""
     if sys.stdout.isatty():
-        for name in table.columns:
-            if table[name].dtype.kind == "O":
-                table[name] = table[name].map(lambda cell: visible(cell) if isinstance(cell, str) else cell)
+        table = with_words(table, visible)
     sys.stdout.flush()
     try:
         write_csv(table, sys.stdout.buffer)

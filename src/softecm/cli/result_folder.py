@@ -21,6 +21,7 @@ from softecm.files.expected import matches
 from softecm.readers import Beside, Column, Loaded, ReadOptions, Written, read
 from softecm.report import ReportData, build
 from softecm.report.fit import code
+from softecm.report.inputs import fitted_partition
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -65,10 +66,16 @@ def partition_table(
     own = set(frame.columns) if beside is None else set(partition[:0].to_frame("pandas").columns)
     numbers = [name for name in frame.columns if name in own and frame[name].dtype.kind == "f"]
     frame[numbers] = frame[numbers].round(6)
-    for name in frame.columns:
-        if frame[name].dtype.kind == "O" and name != "decision":
-            frame[name] = frame[name].map(lambda cell: harmless(cell) if isinstance(cell, str) else cell)
-    return frame.rename(columns=harmless)
+    return with_words(frame, harmless).rename(columns=harmless)
+
+
+def with_words(frame: pd.DataFrame, function: Callable[[str], str]) -> pd.DataFrame:
+    """A frame whose cells of text are replaced by what a function makes of them."""
+    words = {name: cells for name, cells in frame.items() if cells.dtype.kind == "O"}
+    changed = {
+        name: cells.map(lambda cell: function(cell) if isinstance(cell, str) else cell) for name, cells in words.items()
+    }
+    return frame.assign(**changed)
 
 
 def write_csv(frame: object, target: object) -> None:
@@ -180,8 +187,8 @@ class ResultFolder:
     @property
     def unrounded(self) -> CredalPartition:
         """The same as the model has it, if it does: of masses of six decimals, those of far outliers are all alike."""
-        fitted, written = getattr(self.model, "partition_", None), self.partition
-        if not isinstance(fitted, CredalPartition) or fitted.masses.shape != written.masses.shape:
+        fitted, written = fitted_partition(self.model), self.partition
+        if fitted is None or fitted.masses.shape != written.masses.shape:
             return written
         return fitted if np.allclose(fitted.masses, written.masses, rtol=0, atol=1e-5) else written
 
@@ -189,6 +196,18 @@ class ResultFolder:
     def ids(self) -> list[str]:
         """What the objects are called in partition.csv."""
         return self._table[1]
+
+    @cached_property
+    def places(self) -> dict[str, int]:
+        """Where the object of each name is."""
+        return {name: i for i, name in enumerate(self.ids)}
+
+    @property
+    def has_ids(self) -> bool:
+        """Whether objects go by ids, which mean the same in another file, not by their rows."""
+        columns = self.summary.get("understood", {}).get("columns", [])
+        named = any(one.get("kind") == "id" for one in columns) or "series_id" in self.summary.get("reading", {})
+        return named or not all(map(str.isdecimal, self.ids))
 
     @cached_property
     def _table(self) -> tuple[CredalPartition, list[str]]:

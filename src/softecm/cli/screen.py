@@ -12,12 +12,12 @@ from rich.segment import Segment
 from rich.table import Table
 from rich.text import Text
 
-from softecm._text import escaped, visible
+from softecm._text import escaped, grouped, number_of, visible
 from softecm.belief import FocalSets
 from softecm.cli.options import INVOCATION
 from softecm.plots import set_colors
 from softecm.report.sections.columns import columns_shown
-from softecm.report.words import grouped, plain
+from softecm.report.words import plain
 
 if TYPE_CHECKING:
     from softecm.distances.auto import MetricChoice
@@ -93,12 +93,6 @@ def remarks(out: Console, sentences: Sequence[str]) -> None:
 # ------------------------------------------------------------------ what was understood
 
 
-def counted(n: int, loaded: Loaded) -> str:
-    """How many objects, in words."""
-    what = "series" if loaded.shape == "series" else "object" if n == 1 else "objects"
-    return f"{n:,} {what}".replace(",", " ")
-
-
 def _tried(distances: Sequence[Tried]) -> Table:
     """The combinations of views that were compared, the one that is used first."""
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 2))
@@ -111,7 +105,7 @@ def _tried(distances: Sequence[Tried]) -> Table:
 
 def say_understood(out: Console, file: Path, loaded: Loaded, choice: MetricChoice, n: int) -> None:
     """The file's ``n`` objects, every column with what it was taken as and why, the metric."""
-    out.print(Text.assemble((str(file), "bold"), f"  {counted(n, loaded)}"))
+    out.print(Text.assemble((str(file), "bold"), f"  {number_of(n, loaded.noun)}"))
     if loaded.how:
         out.print(Text("  " + " · ".join(f"{k}: {v}" for k, v in loaded.how.items()), style="dim"))
     rows = columns_shown(loaded.columns)

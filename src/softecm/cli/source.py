@@ -13,14 +13,15 @@ from typing import TYPE_CHECKING, ClassVar, NamedTuple, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from softecm._text import meant, shown_size
+from softecm._text import grouped, meant, shown_size
 from softecm.belief import CredalPartition
 from softecm.belief.totals import PartitionTotals
 from softecm.cli.fitting import FittedFile
 from softecm.cli.problems import Problem, mendable
 from softecm.cli.result_folder import partition_table, write_csv
-from softecm.readers import PARQUET, Beside, Column, Loaded, ReadOptions, check_file, read, words_of
+from softecm.readers import PARQUET, Beside, Column, Loaded, ReadOptions, check_file, read
 from softecm.readers.base import Sheet, check_names, readable
+from softecm.readers.columns import stripped
 from softecm.readers.frames import parquet_shape
 from softecm.readers.table import understood
 from softecm.report import three_sentences
@@ -220,8 +221,7 @@ class Blocks(ObjectSource):
 
     def remarks(self) -> list[str]:
         """How much the report shows."""
-        drawn = len(self.loaded)
-        return [f"The report shows a sample of {drawn:,} of {self.rows:,} objects.".replace(",", " ")]
+        return [f"The report shows a sample of {grouped(len(self.loaded))} of {grouped(self.rows)} objects."]
 
     def more(self, fitted: FittedFile) -> Mapping[str, object]:
         """Time a round, and how many rows were sampled."""
@@ -310,7 +310,7 @@ def _understood(file: Path, scan: Scan, options: ReadOptions) -> Loaded:
         options = replace(options, drop=(*options.drop, counting))
     once = [c for c in scan.sample.columns if c in scan.varied and scan.sample[c].nunique() == 1]
     options = replace(options, numeric=(*options.numeric, *once))  # constant in the sample, not in the file
-    how = {"format": "parquet", "read": f"block by block; understood from {len(scan.sample):,} rows".replace(",", " ")}
+    how = {"format": "parquet", "read": f"block by block; understood from {grouped(len(scan.sample))} rows"}
     loaded = understood(file, Sheet(scan.sample, how), options)
     columns = tuple(
         Column(c.name, "id", "counts the rows")
@@ -339,7 +339,7 @@ def _frame(table: pa.Table, *, words: list[str]) -> object:
     frame = table.to_pandas()
     frame.columns = [str(name) for name in frame.columns]
     for name in words:
-        frame[name] = words_of(frame[name])
+        frame[name] = stripped(frame[name])
     return frame
 
 

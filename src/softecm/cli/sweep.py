@@ -13,12 +13,13 @@ from rich.table import Table
 from rich.text import Text
 
 from softecm._checks import check_choice, is_number
+from softecm._text import number_of
 from softecm._version import __version__
 from softecm.cli.commands import SweepOptions
 from softecm.cli.metric import far_value_remarks, metric_for
 from softecm.cli.problems import Problem, disk, mendable
 from softecm.cli.result_folder import write_json
-from softecm.cli.screen import consoles, counted, print_json, remarks
+from softecm.cli.screen import consoles, print_json, remarks
 from softecm.cli.search import whole_range
 from softecm.files import check_file, check_folder, check_free, check_replaced, to_folder, write_text
 from softecm.files.places import SIGNED
@@ -77,7 +78,7 @@ def run(options: SweepOptions) -> None:
         )
     numbers = values["n_clusters"]
     metric = metric_for(options.settings, loaded, int(numbers[0]) if len(numbers) == 1 else None)
-    out.print(Text(f"{file}: {counted(len(loaded), loaded)}, metric {metric.name} ({metric.reason})"))
+    out.print(Text(f"{file}: {number_of(len(loaded), loaded.noun)}, metric {metric.name} ({metric.reason})"))
     for note in (*loaded.notes, *far_value_remarks(metric, loaded)):
         out.print(Text(f"  note: {note}", style="yellow"))
     if options.force and journal.exists():

@@ -1,48 +1,23 @@
 """Data sets: small ones embedded, made ones, and public ones read through their loaders or from a folder."""
 
-from softecm.datasets.series import (
-    load_atrial_fibrillation,
-    load_basic_motions,
-    load_ering,
-    load_series,
-    make_bell_funnel_mixture,
-    make_cbf,
-)
-from softecm.datasets.tables import (
-    load_abalone,
-    load_breast_cancer,
-    load_cleveland,
-    load_cmc,
-    load_credit,
-    load_ecoli,
-    load_glass,
-    load_heart,
-    load_hepatitis,
-    load_lung,
-    load_soybean,
-)
-from softecm.datasets.toy import load_diamond, make_bananas, make_blobs, make_mixed_blobs
-
-__all__ = [
-    "load_abalone",
-    "load_atrial_fibrillation",
-    "load_basic_motions",
-    "load_breast_cancer",
-    "load_cleveland",
-    "load_cmc",
-    "load_credit",
-    "load_diamond",
-    "load_ecoli",
-    "load_ering",
-    "load_glass",
-    "load_heart",
-    "load_hepatitis",
-    "load_lung",
-    "load_series",
-    "load_soybean",
-    "make_bananas",
-    "make_bell_funnel_mixture",
-    "make_blobs",
-    "make_cbf",
-    "make_mixed_blobs",
-]
+from softecm.datasets.series import load_atrial_fibrillation as load_atrial_fibrillation
+from softecm.datasets.series import load_basic_motions as load_basic_motions
+from softecm.datasets.series import load_ering as load_ering
+from softecm.datasets.series import load_series as load_series
+from softecm.datasets.series import make_bell_funnel_mixture as make_bell_funnel_mixture
+from softecm.datasets.series import make_cbf as make_cbf
+from softecm.datasets.tables import load_abalone as load_abalone
+from softecm.datasets.tables import load_breast_cancer as load_breast_cancer
+from softecm.datasets.tables import load_cleveland as load_cleveland
+from softecm.datasets.tables import load_cmc as load_cmc
+from softecm.datasets.tables import load_credit as load_credit
+from softecm.datasets.tables import load_ecoli as load_ecoli
+from softecm.datasets.tables import load_glass as load_glass
+from softecm.datasets.tables import load_heart as load_heart
+from softecm.datasets.tables import load_hepatitis as load_hepatitis
+from softecm.datasets.tables import load_lung as load_lung
+from softecm.datasets.tables import load_soybean as load_soybean
+from softecm.datasets.toy import load_diamond as load_diamond
+from softecm.datasets.toy import make_bananas as make_bananas
+from softecm.datasets.toy import make_blobs as make_blobs
+from softecm.datasets.toy import make_mixed_blobs as make_mixed_blobs

@@ -4,17 +4,9 @@
 :class:`ParquetBlocks` where they take an array. Nothing of the size of the data comes to the client.
 """
 
-from softecm.distributed.objects import InBlocks, choose_for_blocks, opened, predict_scattered
-from softecm.distributed.parquet import ParquetBlocks
-from softecm.distributed.partition import ScatteredPartition
-from softecm.distributed.sources import source_of
-
-__all__ = [
-    "InBlocks",
-    "ParquetBlocks",
-    "ScatteredPartition",
-    "choose_for_blocks",
-    "opened",
-    "predict_scattered",
-    "source_of",
-]
+from softecm.distributed.objects import choose_for_blocks as choose_for_blocks
+from softecm.distributed.objects import opened as opened
+from softecm.distributed.objects import predict_scattered as predict_scattered
+from softecm.distributed.parquet import ParquetBlocks as ParquetBlocks
+from softecm.distributed.partition import ScatteredPartition as ScatteredPartition
+from softecm.distributed.sources import source_of as source_of

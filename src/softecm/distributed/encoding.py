@@ -38,7 +38,7 @@ class Facts:
         """Neighbouring blocks together; blocks that differ in their columns are refused."""
         if self.look != other.look or self.n_features != other.n_features:
             raise ValueError(
-                f"{other.first} must have the columns and types of {self.first}, {_told(self)}; got {_told(other)}. "
+                f"{other.first} must have the columns and types of {self.first}, {_listed(self)}; got {_listed(other)}. "
                 "Convert all blocks to the same columns."
             )
         try:
@@ -53,7 +53,7 @@ class Facts:
         )
 
 
-def _told(facts: Facts) -> str:
+def _listed(facts: Facts) -> str:
     columns = [f"{name} ({kind})" for name, kind in facts.look]
     return ", ".join(columns[:8]) + (" ..." if len(columns) > 8 else "") if columns else f"{facts.n_features} channels"
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 
+from softecm._text import number_of
 from softecm.belief import FocalSets
 from softecm.explain.columns import Column, IntArray
 from softecm.explain.cuts import Cut
@@ -24,7 +25,7 @@ LONGEST = 28  # signs of a condition before the line is broken
 class Leaf:
     """A part of the table and the set that is said of its objects."""
 
-    said: int  # column of the mass matrix
+    column: int  # of the mass matrix
     objects: int
     masses: FloatArray  # (f + 1,) their mean masses
     utility: float  # mean U of what is said
@@ -49,15 +50,15 @@ class Leaf:
 
     def counted(self) -> str:
         """How many objects it has, and how right it is."""
-        return f" ({self.objects} object{'' if self.objects == 1 else 's'}, {self.utility:.2f})"
+        return f" ({number_of(self.objects, 'object')}, {self.utility:.2f})"
 
     def lines(self, columns: Sequence[Column], labels: Sequence[str], lead: str = "") -> list[str]:
         """As text; ``lead`` is the condition before it."""
-        return [f"{lead}: {labels[self.said]}{self.counted()}" if lead else f"{labels[self.said]}{self.counted()}"]
+        return [f"{lead}: {labels[self.column]}{self.counted()}" if lead else f"{labels[self.column]}{self.counted()}"]
 
     def as_dict(self, columns: Sequence[Column], labels: Sequence[str]) -> Mapping[str, object]:
         """As JSON has it."""
-        return {"set": labels[self.said], "objects": self.objects, "utility": self.utility}
+        return {"set": labels[self.column], "objects": self.objects, "utility": self.utility}
 
 
 @dataclass(frozen=True)
@@ -125,9 +126,9 @@ def leaf_numbers(tree: Node, columns: Sequence[Column]) -> IntArray:
     return which
 
 
-def said_of(tree: Node, columns: Sequence[Column]) -> IntArray:
+def sets_of(tree: Node, columns: Sequence[Column]) -> IntArray:
     """The column of the mass matrix that is said of each object."""
-    columns_of_masses: IntArray = np.array([leaf.said for leaf in tree.leaves()], dtype=np.intp)[
+    columns_of_masses: IntArray = np.array([leaf.column for leaf in tree.leaves()], dtype=np.intp)[
         leaf_numbers(tree, columns)
     ]
     return columns_of_masses
@@ -141,9 +142,9 @@ def draw(tree: Node, columns: Sequence[Column], focal: FocalSets, ax: Axes | Non
 
     def place(node: Node, depth: int, first: int) -> tuple[float, int]:
         if isinstance(node, Leaf):
-            share = f"{node.objects} object{'' if node.objects == 1 else 's'}\nR {node.utility:.2f}"
-            box = {"boxstyle": "round", "fc": colors[node.said], "ec": "none", "alpha": 0.85}
-            ax.text(first, -depth, f"{labels[node.said]}\n{share}", ha="center", va="center", fontsize=9, bbox=box)
+            share = f"{number_of(node.objects, 'object')}\nR {node.utility:.2f}"
+            box = {"boxstyle": "round", "fc": colors[node.column], "ec": "none", "alpha": 0.85}
+            ax.text(first, -depth, f"{labels[node.column]}\n{share}", ha="center", va="center", fontsize=9, bbox=box)
             return float(first), first + 1
         left, after = place(node.left, depth + 1, first)
         right, end = place(node.right, depth + 1, after)

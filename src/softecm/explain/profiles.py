@@ -13,13 +13,14 @@ from numpy.typing import NDArray
 
 from softecm._checks import is_number, make_frame
 from softecm._precision import Precision, with_unit
+from softecm._text import number_of
 from softecm.belief import CredalPartition
 from softecm.belief.assignments import belonging
 from softecm.explain.columns import Column, Numbers, Words, measured, readable
 from softecm.explain.effects import Effect, cliffs_delta, quantile
 
 FEWEST = 3  # objects of a group, and with a value in a column, for anything to be said
-MOST_TOLD = 3  # traits in a sentence
+IN_SENTENCE = 3  # traits in a sentence
 UNLIKE = 0.5  # spreads within groups: a difference that may be smaller is not worth naming
 DISTINCT = 100.0  # spreads within groups: more are as good
 UNIT = re.compile(r"(.*\S)\s*[(\[](?!\d+[)\]])([^()\[\]]{1,12})[)\]]")  # "x (2)" is the second column called x
@@ -129,8 +130,8 @@ class Profiles(Sequence[Trait]):
         >>> found.sentence("ω1").replace("\u202f", " ")
         'ω1 has 20 objects (50%): spend 1010 € (elsewhere 5010 €).'
         """
-        traits, size, total = self.of(group)[:MOST_TOLD], self.sizes[group], sum(self.sizes.values())
-        counted = f"{_digits(size)} {noun if size == 1 or noun == 'series' else noun + 's'} ({100 * size / total:.0f}%)"
+        traits, size, total = self.of(group)[:IN_SENTENCE], self.sizes[group], sum(self.sizes.values())
+        counted = f"{number_of(size, noun)} ({100 * size / total:.0f}%)"
         typical = "; ".join(_typical(trait) for trait in traits) or self.untold(group)
         return f"{group}{HAS}{counted}: {typical}{self._unlike_nearest(group)}."
 
@@ -144,7 +145,9 @@ class Profiles(Sequence[Trait]):
         shared = [c for c in here[group] if all(c in one for one in here.values() if one)]
         others = [name for name, one in here.items() if one and name not in (group, "∅") and "∪" not in name]
         errors = quantile(0.95, len(shared) * len(others))
-        distances = {name: {c: _apart(here[group][c], here[name][c], errors) for c in shared} for name in others}
+        distances = {
+            name: {c: _spreads_between(here[group][c], here[name][c], errors) for c in shared} for name in others
+        }
         if len(distances) < 2 or not any(map(any, (one.values() for one in distances.values()))):
             return ""
         nearest = min(distances, key=lambda name: sum(distances[name].values()))
@@ -165,11 +168,11 @@ class Profiles(Sequence[Trait]):
         lines = []
         for group, size in self.sizes.items():
             typical = "; ".join(str(trait) for trait in self.of(group)[:5]) or self.untold(group)
-            lines.append(f"{group} ({size} object{'s' if size != 1 else ''}): {typical}")
+            lines.append(f"{group} ({number_of(size, 'object')}): {typical}")
         return "\n".join(lines)
 
 
-def _apart(one: Trait, other: Trait, errors: float) -> float:
+def _spreads_between(one: Trait, other: Trait, errors: float) -> float:
     """How far apart two groups are in a column of numbers, in spreads within them: at least, beyond so many errors."""
     gap, spread = abs(one.here - other.here), math.hypot(one.spread, other.spread) / math.sqrt(2)
     beyond = gap - errors * math.hypot(one.error, other.error)
@@ -224,11 +227,6 @@ def in_unit(value: float, trait: Trait, unit: str = "") -> str:
 def _in_sentence(value: float, trait: Trait) -> str:
     """The same with the unit that a sentence takes out of the column's name."""
     return in_unit(value, trait, split_unit(trait.column)[1])
-
-
-def _digits(number: int) -> str:
-    """A whole number, its digits in groups of three."""
-    return f"{number:,}".replace(",", "\u202f")
 
 
 def profile(

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
@@ -13,11 +14,12 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from softecm._checks import is_number, is_whole
+from softecm._text import number_of
 from softecm.belief import CredalPartition, FocalSets
 from softecm.explain.columns import Column, IntArray, measured
 from softecm.explain.cuts import EQUAL, Cut, Material, utilities
 from softecm.explain.effects import FloatArray
-from softecm.explain.nodes import Branch, Leaf, Node, draw, leaf_numbers, n_leaves, said_of
+from softecm.explain.nodes import Branch, Leaf, Node, draw, leaf_numbers, n_leaves, sets_of
 from softecm.scores.checks import as_partition
 
 if TYPE_CHECKING:
@@ -131,20 +133,22 @@ class ExplanationTree(BaseEstimator):
         self._columns = tuple(column.of_rows(np.empty(0, dtype=np.intp)) for column in cells)
         self.n_features_in_ = len(cells)
         self.feature_names_in_ = np.array([column.name for column in cells], dtype=object)
-        grower = _Grower(cells, partition, weights, lam, best, float(self.min_gain))
-        self.tree_ = grower.tree(np.flatnonzero(weights > 0))
-        sets = said_of(self.tree_, cells)
-        own = grower.masses[:, 1:]
+        masses = partition.masses * weights[:, None]
+        grown = partial(_grown, cells, masses, partition.focal_sets, lam, best, float(self.min_gain))
+        self.tree_ = grown(np.flatnonzero(weights > 0))
+        sets, own = sets_of(self.tree_, cells), masses[:, 1:]
         judged = sorted({*LAMBDAS, lam})
         self.representativeness_ = {at: _score(own, partition.focal_sets, sets, at) for at in judged}
         self.ceiling_ = {at: _score(own, partition.focal_sets, None, at) for at in judged}
-        self.honest_ = self._honest(grower, cells, own) if self.cv else {}
+        self.honest_ = self._honest(grown, cells, own) if self.cv else {}
         right = utilities(partition.focal_sets, lam)[sets - 1, partition.masses[:, 1:].argmax(1)]
         self.mistakes_ = np.flatnonzero((right == 0) & (partition.masses.argmax(1) > 0))
         self.nowhere_ = int((partition.masses.argmax(1) == 0).sum())
         return self
 
-    def _honest(self, grower: _Grower, columns: Sequence[Column], own: FloatArray) -> dict[float, float]:
+    def _honest(
+        self, grown: Callable[[IntArray], Node], columns: Sequence[Column], own: FloatArray
+    ) -> dict[float, float]:
         """R of objects that the tree which judges them has not seen."""
         rows = np.flatnonzero(own.sum(1) > 0)
         parts = min(int(self.cv), len(rows) // FEWEST)
@@ -153,8 +157,8 @@ class ExplanationTree(BaseEstimator):
         fold = np.random.default_rng(0).permutation(len(rows)) % parts
         sets = np.ones(len(own), dtype=np.intp)
         for part in range(parts):
-            tree = grower.tree(rows[fold != part])
-            sets[rows[fold == part]] = said_of(tree, [column.of_rows(rows[fold == part]) for column in columns])
+            tree = grown(rows[fold != part])
+            sets[rows[fold == part]] = sets_of(tree, [column.of_rows(rows[fold == part]) for column in columns])
         return {at: _score(own, self.focal_sets_, sets, at) for at in self.representativeness_}
 
     def _checked(self) -> tuple[float, bool]:
@@ -189,7 +193,7 @@ class ExplanationTree(BaseEstimator):
         check_is_fitted(self)
         columns = _alike(_columns_of(table, None, None), self._columns)
         which = leaf_numbers(self.tree_, columns)
-        return np.array([leaf.said for leaf in self.leaves_], dtype=np.intp)[which], which
+        return np.array([leaf.column for leaf in self.leaves_], dtype=np.intp)[which], which
 
     @property
     def leaves_(self) -> list[Leaf]:
@@ -200,11 +204,11 @@ class ExplanationTree(BaseEstimator):
     def rules(self) -> list[str]:
         """A line a leaf: the set, and the bounds of each column that lead to it."""
         labels = self.focal_sets_.labels()
-        return [f"{labels[leaf.said]}: {rule}{leaf.counted()}" for leaf, rule in self.rules_by_leaf()]
+        return [f"{labels[leaf.column]}: {rule}{leaf.counted()}" for leaf, rule in self.rules_by_leaf()]
 
     def rules_by_leaf(self) -> list[tuple[Leaf, str]]:
         """The leaves in the order of what they say, each with the bounds that lead to it."""
-        ordered = sorted(self.leaves_, key=lambda leaf: leaf.said)
+        ordered = sorted(self.leaves_, key=lambda leaf: leaf.column)
         return [(leaf, " and ".join(leaf.conditions(self._columns)) or "always") for leaf in ordered]
 
     def export_text(self) -> str:
@@ -216,7 +220,7 @@ class ExplanationTree(BaseEstimator):
         """How well the rules say what the partition says."""
         check_is_fitted(self)
         lam, n, m = float(self.lam), len(self.leaves_), len(self.mistakes_)
-        k, rules = self.nowhere_, "1 rule" if n == 1 else f"{n} rules"
+        k, rules = self.nowhere_, number_of(n, "rule")
         new = f", {self.honest_[lam]:.2f} for unseen objects" if self.honest_ else ""
         wrong = f"{m or 'no'} object{'' if m == 1 else 's'} in the wrong group"
         nowhere = f"; no rule covers the {k} that belong{'s' if k == 1 else ''} nowhere" if k else ""
@@ -258,38 +262,24 @@ class ExplanationTree(BaseEstimator):
 # ---------------------------------------------------------------------------------------------------- growing
 
 
-@dataclass(frozen=True)
-class _Grower:
-    """Makes trees of some of the objects."""
-
-    columns: Sequence[Column]
-    partition: CredalPartition
-    weights: FloatArray
-    lam: float
-    best: bool
-    min_gain: float
-
-    @property
-    def masses(self) -> FloatArray:
-        """Weighted, (n, f + 1); an object counts as far as it belongs somewhere."""
-        return self.partition.masses * self.weights[:, None]
-
-    def tree(self, rows: IntArray) -> Node:
-        """The tree of these objects."""
-        masses = self.masses[rows].round(DIGITS) if self.best else self.masses[rows]
-        columns = [column.of_rows(rows) for column in self.columns]
-        material = Material.of(columns, masses[:, 1:], self.partition.focal_sets, self.lam, clean_first=self.best)
-        sets = np.flatnonzero(masses[:, 1:].sum(0) > 0)
-        if not len(sets):
-            sets = np.arange(1)  # everything lies on the empty set: anything said is as good
-        whole = _Growing(
-            material,
-            masses,
-            self.partition.focal_sets,
-            self.best,
-            self.min_gain * max(float(masses[:, 1:].sum()), 1e-300),
-        )
-        return whole.node(np.arange(len(rows)), sets, ())
+def _grown(
+    columns: Sequence[Column],
+    masses: FloatArray,
+    focal: FocalSets,
+    lam: float,
+    best: bool,
+    min_gain: float,
+    rows: IntArray,
+) -> Node:
+    """The tree of some objects with weighted masses (n, f + 1): they count as far as they belong somewhere."""
+    masses = masses[rows].round(DIGITS) if best else masses[rows]
+    own = [column.of_rows(rows) for column in columns]
+    material = Material.of(own, masses[:, 1:], focal, lam, clean_first=best)
+    sets = np.flatnonzero(masses[:, 1:].sum(0) > 0)
+    if not len(sets):
+        sets = np.arange(1)  # everything lies on the empty set: anything said is as good
+    least = min_gain * max(float(masses[:, 1:].sum()), 1e-300)
+    return _Growing(material, masses, focal, best, least).node(np.arange(len(rows)), sets, ())
 
 
 @dataclass(frozen=True)
@@ -322,7 +312,7 @@ class _Growing:
     def _moved(self, tree: Node, rows: IntArray, path: tuple[tuple[Cut, bool], ...]) -> Node:
         """The same cuts of other objects, at another place of the tree."""
         if isinstance(tree, Leaf):
-            return self._leaf_of(tree.said - 1, rows, path)
+            return self._leaf_of(tree.column - 1, rows, path)
         goes = tree.cut.left(self.material.columns[tree.cut.column].of_rows(rows))
         left = self._moved(tree.left, rows[goes], (*path, (tree.cut, True)))
         return Branch(tree.cut, left, self._moved(tree.right, rows[~goes], (*path, (tree.cut, False))))
@@ -334,20 +324,20 @@ class _Growing:
         return union if len(union) else sets
 
     def _worth(self, tree: Node, rows: IntArray) -> float:
-        said = said_of(tree, [column.of_rows(rows) for column in self.material.columns])
-        return float(self.material.gains[rows, said - 1].sum())
+        sets = sets_of(tree, [column.of_rows(rows) for column in self.material.columns])
+        return float(self.material.gains[rows, sets - 1].sum())
 
     def _leaf(self, rows: IntArray, sets: IntArray, path: tuple[tuple[Cut, bool], ...]) -> Leaf:
         among = np.flatnonzero(self.material.masses.sum(0) > 0) if self.best else self._union(sets)
         among = among if len(among) else sets
         return self._leaf_of(int(among[np.argmax(self.material.gains[rows].sum(0)[among])]), rows, path)
 
-    def _leaf_of(self, said: int, rows: IntArray, path: tuple[tuple[Cut, bool], ...]) -> Leaf:
+    def _leaf_of(self, chosen: int, rows: IntArray, path: tuple[tuple[Cut, bool], ...]) -> Leaf:
         """That says this set."""
         held, weight = self.masses[rows].sum(0), float(self.masses[rows].sum())
         inside = float(held[1:].sum())
-        utility = float(self.material.gains[rows, said].sum()) / inside if inside > 0 else 0.0
-        return Leaf(said + 1, len(rows), held / weight if weight > 0 else held + 1 / len(held), utility, path)
+        utility = float(self.material.gains[rows, chosen].sum()) / inside if inside > 0 else 0.0
+        return Leaf(chosen + 1, len(rows), held / weight if weight > 0 else held + 1 / len(held), utility, path)
 
 
 # ---------------------------------------------------------------------------------------------------- reading

@@ -15,14 +15,14 @@ _ADDRESSES = ("distances", "factors", "beta", "delta2", "counts", "before", "mas
 _CHUNK, _PARALLEL = 256, 1 << 15  # objects of a task, as in C; masses from which a second thread pays
 
 
-class _Job(ctypes.Structure):
+class _Shares(ctypes.Structure):
     _fields_ = (
         *((name, ctypes.c_void_p) for name in _ADDRESSES),
         *((name, ctypes.c_int64) for name in ("n", "runs", "f", "kind")),
     )
 
 
-_share_masses = function("share_masses", Tasks, ctypes.POINTER(_Job), result=status)
+_share_masses = function("share_masses", Tasks, ctypes.POINTER(_Shares), result=status)
 
 
 class SharedMasses(NamedTuple):
@@ -58,7 +58,7 @@ def share_masses(
     tensors = inputs[0], *prices, *inputs[1:], masses, weights
     addresses = [None if t is None else t.data_ptr() for t in tensors]
     at = totals.ctypes.data
-    job = _Job(*addresses, at, at + costs.nbytes, n, runs, f, masses.element_size())
+    job = _Shares(*addresses, at, at + costs.nbytes, n, runs, f, masses.element_size())
     share_out(_share_masses, n * runs * (f + 1) > _PARALLEL, job)
     change = None if before is None else torch.from_numpy(changes.max(0, initial=0.0)).to(dtype)
     return SharedMasses(masses, weights, torch.from_numpy(costs.sum(0)).to(dtype), change)

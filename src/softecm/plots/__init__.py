@@ -5,33 +5,16 @@ partition is redrawn without a refit. Each cluster has one colour everywhere, a 
 empty set dark grey; sets and outliers differ in shape as well, for those who see colours differently.
 """
 
-from softecm.plots.figures import (
-    grid_heatmap,
-    hulls,
-    map,
-    mass_heatmap,
-    mass_profile,
-    objective_trace,
-    scatter_masses,
-    series_prototypes,
-    shepard,
-    silhouette_bars,
-    ternary,
-)
-from softecm.plots.style import mixed_colors, set_colors
-
-__all__ = [
-    "grid_heatmap",
-    "hulls",
-    "map",
-    "mass_heatmap",
-    "mass_profile",
-    "mixed_colors",
-    "objective_trace",
-    "scatter_masses",
-    "series_prototypes",
-    "set_colors",
-    "shepard",
-    "silhouette_bars",
-    "ternary",
-]
+from softecm.plots.figures import grid_heatmap as grid_heatmap
+from softecm.plots.figures import hulls as hulls
+from softecm.plots.figures import map as map
+from softecm.plots.figures import mass_heatmap as mass_heatmap
+from softecm.plots.figures import mass_profile as mass_profile
+from softecm.plots.figures import objective_trace as objective_trace
+from softecm.plots.figures import scatter_masses as scatter_masses
+from softecm.plots.figures import series_prototypes as series_prototypes
+from softecm.plots.figures import shepard as shepard
+from softecm.plots.figures import silhouette_bars as silhouette_bars
+from softecm.plots.figures import ternary as ternary
+from softecm.plots.style import mixed_colors as mixed_colors
+from softecm.plots.style import set_colors as set_colors

@@ -129,13 +129,13 @@ def mass_heatmap(
     return ax
 
 
-def silhouette_bars(partition: CredalPartition, found: Silhouettes, *, ax: Axes | None = None) -> Axes:
+def silhouette_bars(partition: CredalPartition, widths: Silhouettes, *, ax: Axes | None = None) -> Axes:
     """A bar an object, the best of each cluster first, in the colour of its masses; its interval as a line.
 
     Parameters
     ----------
     partition : CredalPartition
-    found : Silhouettes
+    widths : Silhouettes
         From :func:`softecm.scores.silhouettes`.
     ax : matplotlib axes, optional
         Where to draw; new ones by default.
@@ -149,28 +149,28 @@ def silhouette_bars(partition: CredalPartition, found: Silhouettes, *, ax: Axes 
     >>> ax.get_xlabel()
     'silhouette'
     """
-    if len(partition) != len(found.objects):
+    if len(partition) != len(widths.objects):
         raise ValueError(
-            f"found must hold silhouettes of the partition's {len(partition)} objects; got {len(found.objects)}."
+            f"widths must hold silhouettes of the partition's {len(partition)} objects; got {len(widths.objects)}."
         )
     ax = axes(ax)
     labels, colors, own = partition.labels(), mixed_colors(partition), set_colors(partition.focal_sets)
-    order = np.lexsort((-np.nan_to_num(found.objects, nan=-2.0), labels))
+    order = np.lexsort((-np.nan_to_num(widths.objects, nan=-2.0), labels))
     place = np.arange(len(order)) + 2.0 * labels[order]  # a gap between clusters
-    ax.barh(place, np.nan_to_num(found.objects[order]), height=1.0, color=np.asarray(colors)[order], lw=0)
+    ax.barh(place, np.nan_to_num(widths.objects[order]), height=1.0, color=np.asarray(colors)[order], lw=0)
     if len(order) <= MANY_BARS:
-        ax.hlines(place, found.lower[order], found.upper[order], color="0.25", lw=0.8)
+        ax.hlines(place, widths.lower[order], widths.upper[order], color="0.25", lw=0.8)
     names = partition.focal_sets.cluster_names
     for k, name in enumerate(names):
         rows = place[labels[order] == k]
         if len(rows):
-            ax.text(-0.02, rows.mean(), f"{name} {found.clusters[k]:.2f}", ha="right", va="center", color=own[k + 1])
-    ax.axvline(found.mean, color="0.4", ls="--", lw=1)
-    ax.text(found.mean, place.max() + 2, f"mean {found.mean:.2f}", ha="center", va="top", fontsize="small")
+            ax.text(-0.02, rows.mean(), f"{name} {widths.clusters[k]:.2f}", ha="right", va="center", color=own[k + 1])
+    ax.axvline(widths.mean, color="0.4", ls="--", lw=1)
+    ax.text(widths.mean, place.max() + 2, f"mean {widths.mean:.2f}", ha="center", va="top", fontsize="small")
     ax.set(
         xlabel="silhouette",
         ylabel="objects, cluster by cluster",
-        xlim=(min(-0.4, np.nanmin(found.lower)), 1.0),
+        xlim=(min(-0.4, np.nanmin(widths.lower)), 1.0),
         yticks=[],
     )
     ax.invert_yaxis()
@@ -488,12 +488,12 @@ def objective_trace(history: ArrayLike | Sequence[ArrayLike], *, ax: Axes | None
     return legend(ax) if len(runs) > 1 else ax
 
 
-def shepard(asked: ArrayLike, found: ArrayLike, *, ax: Axes | None = None) -> Axes:
+def shepard(implied: ArrayLike, conflict: ArrayLike, *, ax: Axes | None = None) -> Axes:
     """The Shepard diagram: for every pair of objects implied conflict and conflict of the masses, equal on the line.
 
     Parameters
     ----------
-    asked, found : array-likes of as many numbers
+    implied, conflict : array-likes of as many numbers
         ``shepard(*model.shepard(D))`` draws that of an :class:`softecm.EVCLUS`.
     ax : matplotlib axes, optional
 
@@ -509,7 +509,7 @@ def shepard(asked: ArrayLike, found: ArrayLike, *, ax: Axes | None = None) -> Ax
     """
     ax = axes(ax)
     ax.plot([0, 1], [0, 1], color="0.6", lw=1.0)
-    ax.scatter(np.asarray(asked), np.asarray(found), s=6, color=CLUSTER_COLORS[0], alpha=0.5, linewidths=0)
+    ax.scatter(np.asarray(implied), np.asarray(conflict), s=6, color=CLUSTER_COLORS[0], alpha=0.5, linewidths=0)
     ax.set(xlabel="conflict implied by the dissimilarity", ylabel="conflict of the masses", aspect="equal")
     return ax
 

@@ -11,39 +11,24 @@ from collections.abc import Sequence
 from dataclasses import fields, replace
 from pathlib import Path
 
-from softecm._errors import ReadError, check_there
+from softecm._errors import ReadError as ReadError
+from softecm._errors import check_there
 from softecm._wording import option
 from softecm.readers.arrays import read_arrays
-from softecm.readers.base import Column, Expected, Format, Loaded, Reader, ReadOptions, Sheet, Written
-from softecm.readers.columns import stripped as words_of
+from softecm.readers.base import Column as Column
+from softecm.readers.base import Expected as Expected
+from softecm.readers.base import Format as Format
+from softecm.readers.base import Loaded as Loaded
+from softecm.readers.base import ReadOptions as ReadOptions
+from softecm.readers.base import Sheet as Sheet
+from softecm.readers.base import Written as Written
 from softecm.readers.delimited import read_delimited
 from softecm.readers.frames import read_arff, read_excel, read_feather, read_parquet
 from softecm.readers.rows import named_as_columns, without_rows
-from softecm.readers.series import from_long, read_long, read_states, read_ts
+from softecm.readers.series import read_long, read_states, read_ts
 from softecm.readers.table import understood
-from softecm.readers.views import Beside, read_views
-
-__all__ = [
-    "DELIMITED",
-    "PARQUET",
-    "READERS",
-    "Beside",
-    "Column",
-    "Expected",
-    "Format",
-    "Loaded",
-    "ReadError",
-    "ReadOptions",
-    "Reader",
-    "Sheet",
-    "Written",
-    "check_file",
-    "format_of",
-    "from_long",
-    "objects_of",
-    "read",
-    "words_of",
-]
+from softecm.readers.views import Beside as Beside
+from softecm.readers.views import read_views
 
 DELIMITED = Format("CSV", (".csv", ".tsv", ".txt", ".data", ".dat"), read_delimited)
 PARQUET = Format("Parquet", (".parquet", ".pq"), read_parquet)

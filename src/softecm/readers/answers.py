@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
+from softecm._text import number_of
 from softecm._wording import option
 from softecm.readers.base import ReadError, existing, folded, short
 from softecm.readers.numbers import ZERO_WORDS
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
 
 DASHES = (*ZERO_WORDS, "---")
 #: In small letters. Not among them: none and not applicable, which are answers; Na, which may be sodium.
-SAID = frozenset(
+NO_ANSWERS = frozenset(
     (
         *("??", "???", "n.a.", "n. a.", "n.d.", "n. d.", "n.c.", "unknown", "not known", "not available"),
         *("not specified", "not stated"),
@@ -60,7 +61,7 @@ def means_a_gap(word: str) -> bool:
     >>> [means_a_gap(word) for word in ("k.A.", "Unknown", "-", "none", "Na")]
     [True, True, True, False, False]
     """
-    return word in MISSING or word in DASHES or folded(word) in SAID
+    return word in MISSING or word in DASHES or folded(word) in NO_ANSWERS
 
 
 def no_answers(words: pd.Series) -> pd.Series:
@@ -82,7 +83,7 @@ def without_gaps(column: pd.Series) -> pd.Series:
 def missing_remark(name: str, cells: pd.Series) -> str:
     """What became of such cells, and how to keep them."""
     counts = cells.value_counts()
-    listed = ", ".join(f"{short(word)} ({n} cell{'s' if n > 1 else ''})" for word, n in counts.items())
+    listed = ", ".join(f"{short(word)} ({number_of(n, 'cell')})" for word, n in counts.items())
     are, them = ("is", "it") if len(counts) == 1 else ("are", "them")
     return f"column {short(name)}: {listed} {are} treated as missing; {option('categorical', name)} keeps {them}."
 

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from softecm._errors import ReadError as ReadError
-from softecm._text import closest, meant, some_of
+from softecm._text import closest, meant, number_of, some_of
 from softecm._wording import option
 
 if TYPE_CHECKING:
@@ -166,15 +166,13 @@ class Loaded:
 
     def __repr__(self) -> str:
         """What was taken as what, a line a column."""
-        head = f"{len(self)} {'series' if self.shape == 'series' else 'objects'}"
+        head = number_of(len(self), self.noun)
         lines = [f"  {c.name}: {c.kind}, {c.detail}{f' ({c.why})' if c.why else ''}" for c in self.columns]
         return "\n".join([head, *lines, *(f"  {note}" for note in self.notes)])
 
     def _repr_html_(self) -> str:
         """What to mind first, then a line a column; for notebooks."""
-        head = (
-            f"<p>{len(self):,} {'series' if self.shape == 'series' else 'objects'}. Pass <code>.data</code> to fit.</p>"
-        )
+        head = f"<p>{number_of(len(self), self.noun)}. Pass <code>.data</code> to fit.</p>"
         notes = "".join(f"<li>{escape(note)}</li>" for note in self.notes)
         cells = [(c.name, c.kind, c.detail, c.why, str(c.gaps or "")) for c in self.columns[:MOST_SHOWN]]
         lines = "".join(f"<tr>{''.join(f'<td>{escape(cell)}</td>' for cell in row)}</tr>" for row in cells)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from softecm._text import number_of
 from softecm._wording import option
 from softecm.readers.base import Column, short
 
@@ -106,8 +107,7 @@ def _typos(column: pd.Series) -> list[str]:
     for word, n in counts.items():
         near = (other for other in frequent if RARE * n <= frequent[other] and _one_slip(word.lower(), other.lower()))
         if (other := next(near, None)) is not None:
-            rows = "1 row" if n == 1 else f"{n} rows"
-            typos.append(f"{short(word)!r} ({rows}; {short(other)} {frequent[other]})")
+            typos.append(f"{short(word)!r} ({number_of(n, 'row')}; {short(other)} {frequent[other]})")
     return typos
 
 

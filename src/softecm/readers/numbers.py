@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from softecm._text import counted
 from softecm.readers.base import Written, short
 
 if TYPE_CHECKING:
@@ -139,7 +140,7 @@ class ParsedNumbers:
 
 def cells_remark(name: str, cells: pd.Series, one: str, several: str) -> str:
     """What became of some cells of a column, and where they are."""
-    count = f"1 cell {one}" if len(cells) == 1 else f"{len(cells)} cells {several}"
+    count = counted(len(cells), f"cell {one}", f"cells {several}")
     return f"column {short(name)}: {count} as missing: {places(cells)}."
 
 

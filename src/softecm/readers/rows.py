@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from softecm._text import counted, number_of
 from softecm._wording import option
 from softecm.readers.base import ReadError, Sheet, own_names, short
 from softecm.readers.numbers import Ambiguous, read_numbers, whole_numbers
@@ -35,7 +36,7 @@ def without_rows(path: Path, sheet: Sheet, entries: Sequence[str]) -> Sheet:
     dropped = {row for entry in entries for row in _rows(path, entry, n)}
     if len(dropped) == n:
         raise ReadError(f"{option('drop_rows', ','.join(entries))} leaves no row of {path}: leave out fewer.")
-    count = "1 row is" if len(dropped) == 1 else f"{len(dropped)} rows are"
+    count = counted(len(dropped), "row is", "rows are")
     frame = sheet.frame.iloc[[row for row in range(n) if row not in dropped]]
     return replace(sheet, frame=numbers_again(frame), notes=(*sheet.notes, f"{count} left out, as requested."))
 
@@ -77,7 +78,7 @@ def without_total(sheet: Sheet) -> Sheet:
     if called is None:
         return sheet
     number = int(frame.index[-1]) + 1
-    below = f" above {footnotes} footnote{'s' if footnotes > 1 else ''}" if footnotes else ""
+    below = f" above {number_of(footnotes, 'footnote')}" if footnotes else ""
     row = f"the last row{below} (row {number}) is called {short(called)}"
     if TOTAL.fullmatch(called) and any(_adds_up(frame[name], sheet.decimal) for name in frame.columns):
         note = f"{row} and is the sum of the others: {'they are' if footnotes else 'it is'} skipped."

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
 
-from softecm._text import some_of
+from softecm._text import number_of, some_of
 from softecm._wording import option
 from softecm.readers.base import ReadError, ReadOptions, own_names
 from softecm.readers.numbers import are_codes, signs, spelled
@@ -244,9 +244,8 @@ def _widths(path: Path, dialect: Dialect) -> Iterator[tuple[int, int]]:
 
 def _ragged(path: Path, line: int, cells: int, wanted: int, delimiter: str) -> str:
     name = DELIMITERS.get(delimiter, repr(delimiter))
-    noun = "cell" if cells == 1 else "cells"
     return (
-        f"line {line} of {path} has {cells} {noun} where the others have {wanted} (delimiter: {name}): fix that "
+        f"line {line} of {path} has {number_of(cells, 'cell')} where the others have {wanted} (delimiter: {name}): fix that "
         f"line, or give {option('delimiter')}."
     )
 

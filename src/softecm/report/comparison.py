@@ -12,6 +12,7 @@ import numpy as np
 
 from softecm._atomic import write_text
 from softecm._checks import make_frame
+from softecm._text import counted, grouped, listed, share_of
 from softecm.belief import CredalPartition
 from softecm.belief.assignments import Decisions
 from softecm.belief.combination import matching, renumbered
@@ -19,7 +20,6 @@ from softecm.plots.style import set_colors
 from softecm.report.group_changes import GroupChanges, group_changes
 from softecm.report.inputs import Comparing, Data, FloatArray, IntArray
 from softecm.report.templating import render, render_page
-from softecm.report.words import grouped, listed, share_of
 from softecm.scores import adjusted_rand_index, credal_rand_index, jousselme_distance
 
 COMPARED = 300  # objects whose pairs are compared
@@ -141,7 +141,7 @@ class Comparison:
         both = " in both" if any(self.alone) else ""
         lines = [f"Of {grouped(n)} objects{both}, {grouped(m)} ({share_of(m, n)}) {there} in another set in {b}."]
         if any(self.alone):
-            gone, new = (f"{grouped(k)} {'is' if k == 1 else 'are'}" for k in self.alone)
+            gone, new = (counted(k, "is", "are") for k in self.alone)
             lines.append(f"{gone} only in {a} and {new} new in {b}: they are not compared.")
         if other := [f"{ours} of {a} is {theirs} of {b}" for ours, theirs in self.matches.items() if ours != theirs]:
             lines.append(f"Groups have other names in {b}: {listed(other, 'and')}.")
@@ -158,6 +158,10 @@ class Comparison:
                 f"Outliers: {grouped(before)} in {a}, {grouped(after)} in {b}, {grouped(self.table[-1, -1])} in both."
             )
         return lines
+
+    def details(self) -> list[str]:
+        """The scores, each with its interval."""
+        return [f"{name} {value:.3f} ({low:.3f} to {high:.3f})" for name, (value, low, high) in self.scores.items()]
 
     def to_frame(self, backend: str | None = None) -> Any:
         """A data frame, a row an object: what each says of it, whether it moved, how far its masses differ.
@@ -394,7 +398,7 @@ def _from_where(
 def _in_groups(counts: Sequence[int], places: Sequence[str]) -> str:
     """How many objects are where, those of most first."""
     most = sorted((k for k, count in enumerate(counts) if count), key=lambda k: -counts[k])
-    parts = [f"{grouped(counts[k])} {'is' if counts[k] == 1 else 'are'} in {places[k]}" for k in most]
+    parts = [f"{counted(counts[k], 'is', 'are')} in {places[k]}" for k in most]
     return f"of its {grouped(sum(counts))} objects {listed(parts, 'and')}"
 
 

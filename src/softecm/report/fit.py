@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, TypeGuard
 import numpy as np
 
 from softecm._checks import is_number
+from softecm._text import counted
 from softecm._wording import option
 from softecm.belief import CredalPartition
 from softecm.distances import SEMI_METRICS, SemiMetric
@@ -105,7 +106,7 @@ def own_warnings(model: FittedModel, messages: Sequence[str]) -> list[str]:
 
 def hidden_warnings(count: int) -> list[str]:
     """One sentence that counts the hidden warnings, if there are any."""
-    some = "1 warning is" if count == 1 else f"{count} warnings are"
+    some = counted(count, "warning is", "warnings are")
     return [f"{some} hidden here, because a warning may quote a cell."] if count else []
 
 

@@ -14,16 +14,16 @@ from scipy.optimize import linear_sum_assignment
 
 from softecm._atomic import write_text
 from softecm._checks import make_frame
+from softecm._text import grouped, share_of
 from softecm.report.inputs import Comparing, Data, FloatArray, IntArray, names_of, pairwise
 from softecm.report.templating import render_page
-from softecm.report.words import grouped, share_of
 from softecm.spaces.views import n_objects
 
 MATCHED = (
     1.5  # distances of a typical member from its own group: prototypes farther apart are those of different groups
 )
 CHANGED, SURE = 0.2, 3.0  # of a group's size, and standard errors of a count, from which it grew or shrank
-LISTED = 10  # new ids that are named
+LISTED, NAMED = 10, 5  # objects that moved, in a table and in a sentence
 
 
 class GroupChange(NamedTuple):
@@ -108,6 +108,11 @@ class GroupChanges:
                 word = {"same": "stayed about the same size", "grown": "grew", "shrunk": "shrank"}[one.word]
                 lines.append(f"{called} {word} ({size}; {one.distance:.1f} spreads apart).")
         return lines
+
+    def details(self) -> list[str]:
+        """The first objects of both that are in another group, if there are any."""
+        named = ", ".join(f"{name} ({here} → {there})" for name, here, there in self.moved[:NAMED])
+        return [f"{len(self.moved)} objects of both are in another group: {named}"] if self.moved else []
 
     def to_frame(self, backend: str | None = None) -> Any:
         """A data frame, a row a group."""

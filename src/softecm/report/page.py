@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from softecm._atomic import write_text
+from softecm._text import plural
 from softecm.belief import CredalPartition
 from softecm.belief.assignments import CLEAR
 from softecm.explain import ExplanationTree, Profiles
@@ -25,7 +26,7 @@ from softecm.report.sections import SECTIONS
 from softecm.report.sections.base import LARGEST, packed, to_script
 from softecm.report.sections.what_if import Live
 from softecm.report.templating import TERMS, asset, render_page
-from softecm.report.words import plain, plural
+from softecm.report.words import plain
 
 if TYPE_CHECKING:
     from softecm.calibration import Calibration
@@ -33,7 +34,16 @@ if TYPE_CHECKING:
     from softecm.report.sections.base import Json
 
 GLOSSARY = ("belief", "plausibility", "typical", "confidence", "doubt", "prototype", "distance", "metric")
-HEADINGS = ("set", "said", "mass", "doubt", "typical", "no group", "distance", "prototype")  # that the script writes
+HEADINGS = (
+    "set",
+    "decision",
+    "mass",
+    "doubt",
+    "typical",
+    "no group",
+    "distance",
+    "prototype",
+)  # that the script writes
 MOST_CELLS = 600_000  # values sent along for hovering; beyond, columns are left out
 
 
@@ -68,6 +78,15 @@ class ReportData:
     medoids : sequence of str
         For dissimilarities instead of prototypes: the object that stands for each set.
     explanations : mapping from object to Explanation
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from softecm import CredalPartition
+    >>> from softecm.report import ReportData
+    >>> p = CredalPartition.from_hard([0, 1, -1])
+    >>> "<b>" in ReportData("three", p, ["a", "<b>", "c"], np.arange(3), np.zeros((3, 2))).html
+    False
     """
 
     title: str
@@ -111,12 +130,24 @@ class ReportData:
     @property
     def html(self) -> str:
         """The report as one self-contained page."""
-        return render(self)
+        return render_page(
+            "report.html",
+            script(),
+            data=self,
+            made_by=self.made_by or "softecm",
+            plural=plural(self.noun),
+            sections=[section for kind in SECTIONS if (section := kind(self)).is_shown],
+            glossary=_glossary(self),
+            payload=to_script(payload(self)),
+        )
 
     @property
     def facts(self) -> dict[str, object]:
-        """What the page says, for machines."""
-        return facts(self)
+        """What was found, what each group is, how it was computed; numbers as numbers, None where there are none."""
+        entries: Json = {"softecm": self.made_by.removeprefix("softecm "), "title": self.title}
+        for section in SECTIONS:
+            entries |= section(self).facts()
+        return entries
 
     def write(self, path: str | os.PathLike[str]) -> None:
         """Write the page, or with a name that ends in ``.json`` its facts; the file appears whole or not at all.
@@ -126,7 +157,7 @@ class ReportData:
         path : str or path
             Where to write; an existing file is replaced.
         """
-        write(self, path)
+        write_text(path, text_for(self, path))
 
     def _repr_html_(self) -> str:
         """The page in a frame of its own, for notebooks."""
@@ -136,56 +167,11 @@ class ReportData:
         )
 
 
-def write(data: ReportData, path: str | os.PathLike[str]) -> None:
-    """Write the report, or with a name that ends in ``.json`` its facts; the file appears whole or not at all.
-
-    Parameters
-    ----------
-    data : ReportData
-    path : str or path
-        Where to write; an existing file is replaced.
-    """
-    write_text(path, text_for(data, path))
-
-
 def text_for(data: ReportData, path: str | os.PathLike[str]) -> str:
     """What a file of this name holds: the page, or its facts as JSON."""
     if os.fspath(path).lower().endswith(".json"):
         return json.dumps(data.facts, ensure_ascii=False, indent=1, allow_nan=False) + "\n"
-    return render(data)
-
-
-def render(data: ReportData) -> str:
-    """The report as one self-contained page.
-
-    Parameters
-    ----------
-    data : ReportData
-
-    Returns
-    -------
-    str
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from softecm import CredalPartition
-    >>> from softecm.report import ReportData
-    >>> p = CredalPartition.from_hard([0, 1, -1])
-    >>> page = render(ReportData("three", p, ["a", "<b>", "c"], np.arange(3), np.zeros((3, 2))))
-    >>> "<b>" in page
-    False
-    """
-    return render_page(
-        "report.html",
-        script(),
-        data=data,
-        made_by=data.made_by or "softecm",
-        plural=plural(data.noun),
-        sections=[section for kind in SECTIONS if (section := kind(data)).is_shown],
-        glossary=_glossary(data),
-        payload=to_script(payload(data)),
-    )
+    return data.html
 
 
 @cache
@@ -193,14 +179,6 @@ def script() -> str:
     """The page's script: what its sections share, then the sections, none of which others can reach."""
     names = ["base", *(kind.__module__.rpartition(".")[2] for kind in SECTIONS)]
     return '(() => {\n"use strict";\n' + "\n".join(filter(None, (asset(f"{name}.js") for name in names))) + "})();\n"
-
-
-def facts(data: ReportData) -> Json:
-    """What was found, what each group is, how it was computed; numbers as numbers, None where there are none."""
-    entries: Json = {"softecm": data.made_by.removeprefix("softecm "), "title": data.title}
-    for section in SECTIONS:
-        entries |= section(data).facts()
-    return entries
 
 
 def hidden_fields(data: ReportData, model: FittedModel) -> Json:
@@ -245,7 +223,7 @@ def payload(data: ReportData) -> Json:
         "terms": {word: TERMS[word] for word in HEADINGS},
         "sets": [[], *focal.sets],
         "colors": set_colors(focal),
-        "said": packed(decisions.codes, "u1"),
+        "decision": packed(decisions.codes, "u1"),
         "confidence": packed(decisions.confidence, "<f4"),
         "ids": [str(data.ids[int(row)]) for row in rows],
         "numbers": None if len(rows) == len(data.partition) else packed(rows + 1, "<u4"),

@@ -11,9 +11,8 @@ from importlib.resources import files
 from jinja2 import Environment, PackageLoader
 from markupsafe import Markup, escape
 
-from softecm._text import visible
+from softecm._text import grouped, number_of, visible
 from softecm._version import __version__
-from softecm.report.words import grouped, number_of
 
 
 @cache
@@ -79,7 +78,7 @@ TERMS: dict[str, str] = {
     "undecided": "Two groups are about equally likely for this object.",
     "between": "The object lies between groups: its largest mass is on several of them together.",
     "nowhere": "The object resembles no group: its largest mass is on none of them.",
-    "said": "The decision about the object in one word: clearly, rather, between, undecided or nowhere.",
+    "decision": "The decision about the object in one word: clearly, rather, between, undecided or nowhere.",
     "confidence": "The belief in the group or set it is assigned to; for nowhere the mass on no group.",
     "doubt": "How likely the label is wrong: one minus the largest probability of a group. At 0 the label is certain.",
     "distance": "The distance, by the metric, to the prototype of the closest group.",

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from softecm._precision import with_unit
+from softecm._text import counted, grouped, listed, number_of, plural, share_of
 from softecm.belief import CredalPartition, FocalSets
 from softecm.belief.assignments import CLEAR, WORDS, Decision, counts_of, nearly_between
 from softecm.explain.profiles import split_unit
@@ -82,8 +83,8 @@ def counted_sentences(
     between, nowhere = counts["between"], counts["nowhere"]
     return (
         _groups(partition, table, merged, "object"),
-        f"{grouped(between)} {'lies' if between == 1 else 'lie'} between groups." if between else _none_between(near),
-        f"{grouped(nowhere)} {'belongs' if nowhere == 1 else 'belong'} to no group.",
+        f"{counted(between, 'lies', 'lie')} between groups." if between else _none_between(near),
+        f"{counted(nowhere, 'belongs', 'belong')} to no group.",
     )
 
 
@@ -99,8 +100,8 @@ def sentence(name: str, decision: Decision, explanation: Explanation, focal: Foc
     ----------
     name : str
         What the object is called; its number from 1 where it has no name.
-    said : Decision
-    told : Explanation
+    decision : Decision
+    explanation : Explanation
     focal : FocalSets
     noun : str
         What an object is, in the singular.
@@ -221,9 +222,9 @@ def _less_clear(table: Counts) -> str:
     rather, undecided = counts["rather"], counts["undecided"]
     parts = []
     if rather:
-        parts.append(f"{grouped(rather)} rather {'belongs' if rather == 1 else 'belong'} to one")
+        parts.append(f"{counted(rather, 'rather belongs', 'rather belong')} to one")
     if undecided:
-        parts.append(f"{grouped(undecided)} {'is' if undecided == 1 else 'are'} undecided")
+        parts.append(f"{counted(undecided, 'is', 'are')} undecided")
     return f" {listed(parts, 'and')}." if parts else ""
 
 
@@ -236,7 +237,7 @@ def _between(partition: CredalPartition, ids: Sequence[str], best: NDArray[np.in
         return "Objects between groups were not looked for: the model has no sets of several groups."
     if total == 0:
         return _none_between(nearly_between(partition.masses, c))
-    start = f"{grouped(total)} {'lies' if total == 1 else 'lie'} between groups"
+    start = f"{counted(total, 'lies', 'lie')} between groups"
     if total <= FEW:
         rows = np.flatnonzero(best > c)
         named = [f"{ids[i]} ({in_words(focal, int(best[i]))})" for i in rows]
@@ -249,7 +250,7 @@ def _between(partition: CredalPartition, ids: Sequence[str], best: NDArray[np.in
 
 
 def _none_between(near: int) -> str:
-    return f"None lies between groups; {grouped(near)} nearly {'does' if near == 1 else 'do'}." if near else NOBODY
+    return f"None lies between groups; {counted(near, 'nearly does', 'nearly do')}." if near else NOBODY
 
 
 def _numbered(names: Sequence[str], noun: str) -> str:
@@ -262,33 +263,7 @@ def _outliers(partition: CredalPartition, ids: Sequence[str], best: NDArray[np.i
     if not len(rows):
         return "There are no outliers."
     rows = rows[np.argsort(-partition.masses[rows, 0], kind="stable")]
-    start = f"{grouped(len(rows))} {'belongs' if len(rows) == 1 else 'belong'} to no group"
+    start = f"{counted(len(rows), 'belongs', 'belong')} to no group"
     names = [str(ids[i]) for i in rows[: FEW if len(rows) <= FEW else MOST_NAMED]]
     named = f"{_numbered(names, noun)}{listed(names, 'and')}"
     return f"{start}: {named}." if len(rows) <= FEW else f"{start}; farthest out: {named}."
-
-
-def listed(items: Sequence[str], word: str) -> str:
-    """Some items in a sentence, the last after a word such as "and"."""
-    return items[0] if len(items) == 1 else f"{', '.join(items[:-1])} {word} {items[-1]}"
-
-
-def grouped(number: int) -> str:
-    """A whole number, its digits in groups of three."""
-    return f"{int(number):,}".replace(",", "\u202f")  # a narrow no-break space between thousands
-
-
-def number_of(number: int, noun: str) -> str:
-    """How many there are of something, with blanks between thousands."""
-    return f"{grouped(number)} {noun if number == 1 else plural(noun)}"
-
-
-def plural(noun: str) -> str:
-    """More than one of something."""
-    return noun if noun.endswith("s") else f"{noun}s"
-
-
-def share_of(part: int, whole: int) -> str:
-    """A part of a whole in percent."""
-    percent = 100 * part / max(whole, 1)
-    return f"{percent:.0f}%" if percent in (0, 100) or 1 <= percent <= 99 else f"{percent:.1f}%"

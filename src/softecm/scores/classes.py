@@ -83,10 +83,10 @@ def accuracy(labels_true: Labels, labels_pred: Labels) -> float:
     0.75
     """
     from scipy.optimize import linear_sum_assignment
+    from sklearn.metrics.cluster import contingency_matrix
 
     truth, answer = two_labels(labels_true, labels_pred, at_least=1)
-    table = np.zeros((truth.max() + 1, answer.max() + 1), dtype=np.int64)
-    np.add.at(table, (truth, answer), 1)
+    table = contingency_matrix(truth, answer)
     rows, columns = linear_sum_assignment(table, maximize=True)
     return int(table[rows, columns].sum()) / len(truth)
 
@@ -111,11 +111,10 @@ def purity(labels_true: Labels, labels_pred: Labels) -> float:
     >>> purity(["x", "x", "y", "y"], [1, 1, 0, 2])
     1.0
     """
+    from sklearn.metrics.cluster import contingency_matrix
+
     truth, answer = two_labels(labels_true, labels_pred, at_least=1)
-    cells, counts = np.unique(answer * (truth.max() + 1) + truth, return_counts=True)
-    majority = np.zeros(answer.max() + 1, dtype=np.int64)
-    np.maximum.at(majority, cells // (truth.max() + 1), counts)
-    return int(majority.sum()) / len(truth)
+    return int(contingency_matrix(truth, answer, sparse=True).max(axis=0).sum()) / len(truth)
 
 
 def evidential_precision(labels_true: ArrayLike, partition: CredalPartition, *, undefined: float = math.nan) -> float:
@@ -205,8 +204,8 @@ def evidential_rand_index(labels_true: ArrayLike, partition: CredalPartition) ->
     >>> round(evidential_rand_index([0, 0, 1], p), 3)
     0.667
     """
-    (apart, wrong), (missed, together) = _pairs(labels_true, partition)
-    return (apart + together) / (apart + wrong + missed + together)
+    (separate, wrong), (missed, together) = _pairs(labels_true, partition)
+    return (separate + together) / (separate + wrong + missed + together)
 
 
 def _pairs(labels_true: ArrayLike, partition: CredalPartition) -> list[list[int]]:

@@ -25,8 +25,8 @@ const ends = (masses) => {
 };
 // What is said of each object in one word, as CredalPartition.decisions says it in Python.
 const decided = (masses, clear) => {
-  const state = ends(masses), doubt = new Float64Array(N), said = new Uint8Array(N), confidence = new Float64Array(N);
-  const counts = new Array(F).fill(0), told = Object.fromEntries(WORDS.map((w) => [w, 0])), sure = new Array(F).fill(0), bet = new Float64Array(D.c), EPS = 1e-9;
+  const state = ends(masses), doubt = new Float64Array(N), decision = new Uint8Array(N), confidence = new Float64Array(N);
+  const counts = new Array(F).fill(0), wordCounts = Object.fromEntries(WORDS.map((w) => [w, 0])), sure = new Array(F).fill(0), bet = new Float64Array(D.c), EPS = 1e-9;
   for (let i = 0; i < N; i++) {
     const at = i * F, b = state.best[i]; let rest = 0, first = 0, second = 0, likely = 0;
     bet.fill(0);
@@ -35,20 +35,20 @@ const decided = (masses, clear) => {
     const scale = rest > 1e-300 ? 1 / rest : 0;
     first *= scale; second *= scale;
     doubt[i] = Math.max(0, 1 - (scale ? likely * scale : 1 / D.c));
-    said[i] = b === 0 ? NOWHERE : b > D.c ? BETWEEN : first >= clear - EPS ? CLEARLY : first - second >= 0.1 - EPS ? RATHER : UNDECIDED;
+    decision[i] = b === 0 ? NOWHERE : b > D.c ? BETWEEN : first >= clear - EPS ? CLEARLY : first - second >= 0.1 - EPS ? RATHER : UNDECIDED;
     confidence[i] = b === 0 ? masses[at] : b > D.c ? inside(b).reduce((s, j) => s + masses[at + j], 0) * scale : first;
-    counts[b]++; told[WORDS[said[i]]]++; if (said[i] === CLEARLY) sure[b]++;
+    counts[b]++; wordCounts[WORDS[decision[i]]]++; if (decision[i] === CLEARLY) sure[b]++;
   }
-  return { ...state, doubt, said, confidence, counts, told, sure, clear, n: N };
+  return { ...state, doubt, decision, confidence, counts, wordCounts, sure, clear, n: N };
 };
 const fitted = {
-  ...ends(Float64Array.from(unpack(D.masses, Uint16Array), (m) => m / 65535)), doubt: unpack(D.doubt, Float32Array), said: unpack(D.said, Uint8Array),
-  confidence: unpack(D.confidence, Float32Array), counts: D.counts, told: D.decisions, clear: D.clear, n: D.n, lists: D.lists,
+  ...ends(Float64Array.from(unpack(D.masses, Uint16Array), (m) => m / 65535)), doubt: unpack(D.doubt, Float32Array), decision: unpack(D.decision, Uint8Array),
+  confidence: unpack(D.confidence, Float32Array), counts: D.counts, wordCounts: D.decisions, clear: D.clear, n: D.n, lists: D.lists,
 };
-let { masses, best, top, single, doubt, said, confidence, counts } = fitted, shown = fitted;
+let { masses, best, top, single, doubt, decision, confidence, counts } = fitted, shown = fitted;
 const mass = (i, j) => masses[i * F + j];
 const follows = [];  // what is drawn anew, section by section, where other masses are shown
-const show = (state) => { shown = state; ({ masses, best, top, single, doubt, said, confidence, counts } = state); for (const follow of follows) follow(); };
+const show = (state) => { shown = state; ({ masses, best, top, single, doubt, decision, confidence, counts } = state); for (const follow of follows) follow(); };
 
 const number = (v) => v === null || !isFinite(v) ? "–" : Number.isInteger(v) && Math.abs(v) < 1e6 ? String(v) : Math.abs(v) >= 1e-3 && Math.abs(v) < 1e5 ? String(+v.toPrecision(4)) : v.toExponential(2);
 // Digits in groups of three, with a narrow blank between: counts from 1 000 on, values of columns from 10 000 on (2024 is a year).
@@ -89,7 +89,7 @@ addEventListener("afterprint", () => { paper = false; redraw(); });
 const tip = $("tip");
 const facts = (i) => {
   const box = document.createDocumentFragment();
-  const name = el("b", "", D.ids[i]); name.dir = "auto"; box.append(name, badge(best[i]), el("span", "", WORDS[said[i]] + " (" + share(confidence[i]) + ")"));
+  const name = el("b", "", D.ids[i]); name.dir = "auto"; box.append(name, badge(best[i]), el("span", "", WORDS[decision[i]] + " (" + share(confidence[i]) + ")"));
   const rows = el("table"), order = [...Array(F).keys()].filter((j) => mass(i, j) >= 0.005).sort((a, b) => mass(i, b) - mass(i, a)).slice(0, 4);
   for (const j of order) { const r = rows.insertRow(); r.append(el("td", "", D.labels[j]), el("td", "", share(mass(i, j)))); }
   for (const c of columns.slice(0, 6)) { const r = rows.insertRow(), k = el("td", "", c.name), v = el("td", "", value(c, i)); k.dir = v.dir = "auto"; k.style.color = "var(--soft)"; r.append(k, v); }

@@ -96,12 +96,12 @@ const mixed = (() => {
     ring();
   };
   const nearest = (x, y) => {
-    let found = -1, least = 196;
+    let at = -1, least = 196;
     const cx = Math.floor(x / cell), cy = Math.floor(y / cell);
     for (let a = -1; a <= 1; a++) for (let b = -1; b <= 1; b++) for (const i of grid.get((cy + b) * gw + cx + a) || []) {
-      const d = (px[i] - x) ** 2 + (py[i] - y) ** 2; if (d < least) { least = d; found = i; }
+      const d = (px[i] - x) ** 2 + (py[i] - y) ** 2; if (d < least) { least = d; at = i; }
     }
-    return found;
+    return at;
   };
   const at = (i) => { const r = canvas.getBoundingClientRect(); focus = i; ring(); showTip(i, r.left + px[i], r.top + py[i]); };
   const hover = (e) => {

@@ -1,16 +1,16 @@
 // ------------------------------------------------------------------ objects
 (() => {
   const table = $("object-table"), head = table.tHead, body = table.tBodies[0], search = $("search"), SIZE = 12;
-  const heads = [["Object", "id"], ["Group", "set", "", "set"], ["Decision", "said", "", "said"], ["Masses", null, "", "mass"], ["Doubt", "doubt", "", "doubt"], ["Typical", "single", "opt", "typical"], ["No group", "empty", "opt", "no group"]];
+  const heads = [["Object", "id"], ["Group", "set", "", "set"], ["Decision", "decision", "", "decision"], ["Masses", null, "", "mass"], ["Doubt", "doubt", "", "doubt"], ["Typical", "single", "opt", "typical"], ["No group", "empty", "opt", "no group"]];
   if (distance) heads.push(["Distance", "distance", "opt", "distance"]);
   const middle = distance ? [...distance].sort((a, b) => a - b)[N >> 1] : 1;
   const decimals = middle > 0 ? Math.max(0, 3 - Math.floor(Math.log10(middle))) : 3;  // four digits of a usual distance, for all alike
-  const key = { id: (i) => D.ids[i], set: (i) => best[i], said: (i) => said[i], doubt: (i) => doubt[i], single: (i) => single[i], empty: (i) => mass(i, 0), distance: (i) => distance[i] };
+  const key = { id: (i) => D.ids[i], set: (i) => best[i], decision: (i) => decision[i], doubt: (i) => doubt[i], single: (i) => single[i], empty: (i) => mass(i, 0), distance: (i) => distance[i] };
   const natural = new Intl.Collator(undefined, { numeric: true });
   let list = 0, page = 0, sort = null, down = true, rows = [], text = null;
   const open = new Set();
   const gradient = (i) => { let at = 0; const stops = []; for (const j of [...Array(F).keys()].slice(1).concat(0)) { const m = mass(i, j); if (m < 0.003) continue; const c = j ? D.colors[j] : "var(--ink)"; stops.push(`${c} ${(100 * at).toFixed(1)}% ${(100 * (at + m)).toFixed(1)}%`); at += m; } return stops.length ? "linear-gradient(90deg," + stops.join(",") + ")" : "none"; };
-  const haystack = () => text || (text = D.ids.map((id, i) => (id + " " + D.labels[best[i]] + " " + WORDS[said[i]] + " " + columns.filter((c) => c.levels).map((c) => value(c, i)).join(" ")).toLowerCase()));
+  const haystack = () => text || (text = D.ids.map((id, i) => (id + " " + D.labels[best[i]] + " " + WORDS[decision[i]] + " " + columns.filter((c) => c.levels).map((c) => value(c, i)).join(" ")).toLowerCase()));
   const choose = () => {
     const q = search.value.trim().toLowerCase();
     rows = q ? haystack().reduce((a, t, i) => { if (t.includes(q)) a.push(i); return a; }, []) : list < 3 ? chosen(list).slice() : [...Array(N).keys()];
@@ -37,14 +37,14 @@
   // Where an object is, in the words of report/words.py.
   const placed = (i) => {
     const who = /^\d+$/.test(D.ids[i]) ? D.noun[0].toUpperCase() + D.noun.slice(1) + " " + D.ids[i] : D.ids[i], sure = confidence[i].toFixed(2), a = D.labels[best[i]];
-    if (said[i] === NOWHERE) return `${who} belongs to no group (mass ${sure} on none).`;
-    if (said[i] === BETWEEN) return `${who} lies between ${listed(D.sets[best[i]].map((k) => D.labels[k + 1]), "and")} (belief ${sure} in these together).`;
-    return said[i] === UNDECIDED ? `${who} is undecided: ${a} is the most likely (belief ${sure}).` : `${who} ${WORDS[said[i]]} belongs to ${a} (belief ${sure}).`;
+    if (decision[i] === NOWHERE) return `${who} belongs to no group (mass ${sure} on none).`;
+    if (decision[i] === BETWEEN) return `${who} lies between ${listed(D.sets[best[i]].map((k) => D.labels[k + 1]), "and")} (belief ${sure} in these together).`;
+    return decision[i] === UNDECIDED ? `${who} is undecided: ${a} is the most likely (belief ${sure}).` : `${who} ${WORDS[decision[i]]} belongs to ${a} (belief ${sure}).`;
   };
   const largest = (i) => [...Array(F).keys()].filter((j) => mass(i, j) >= 0.001).sort((p, q) => mass(i, q) - mass(i, p)).slice(0, 8).map((j) => D.labels[j] + " " + share(mass(i, j))).join(", ");
   const detail = (i) => {
     const tr = el("tr", "detail"), cell = tr.insertCell(), td = el("div", "inner"); cell.colSpan = heads.length; cell.append(td);
-    const e = D.explained[i], told = new Set(e ? e.parts.map((p) => p[0]) : []);
+    const e = D.explained[i], explained = new Set(e ? e.parts.map((p) => p[0]) : []);
     if (shown !== fitted) { const now = el("p", "now", placed(i) + " Masses: " + largest(i) + "."); now.dir = "auto"; td.append(now, el("h4", "", "In the fit")); }
     if (e) {
       const a = D.labels[e.a], b = D.labels[e.b];
@@ -71,7 +71,7 @@
       if (e.far.length) td.append(el("p", "", "Most of its distance from " + a + " comes from " + e.far.map(([n, part]) => `${e.kind ? e.kind + " " : ""}${n} (${Math.round(100 * part)}%)`).join(", ") + "."));
       if (D.series && D.series.own[i]) { const s = curves([curve(D.series.prototypes[e.a - 1], channel, D.colors[e.a], 2.4, 0.9), curve(D.series.prototypes[e.b - 1], channel, D.colors[e.b], 2.4, 0.9, "6 4"), curve(D.series.own[i], channel, "currentColor", 1.8, 1)], Math.min(640, Math.max(280, table.parentElement.clientWidth - 32)), 190); s.style.maxWidth = "640px"; s.setAttribute("aria-label", "The series with the prototypes of " + a + " and " + b); td.append(s); }
     } else td.append(el("p", "", Object.keys(D.explained).length ? "Explanations are available for the objects of the first three lists." : "Only its masses are known: " + largest(i) + "."));
-    const others = columns.filter((c) => !told.has(c.name));
+    const others = columns.filter((c) => !explained.has(c.name));
     if (others.length) { const box = el("div", "values"); for (const c of others.slice(0, 40)) { const p = el("div"), n = el("span", "", c.name + " "), v = el("b", "", value(c, i)); n.dir = v.dir = "auto"; p.append(n, v); box.append(p); } td.append(box); }
     return tr;
   };
@@ -81,7 +81,7 @@
       const tr = body.insertRow(), who = el("th", "who"); who.scope = "row"; tr.append(who);
       const w = el("button"), label = el("span", "", D.ids[i]); w.type = "button"; w.dataset.row = i; label.dir = "auto"; w.append(label); w.title = D.ids[i] + (numbers ? " (row " + numbers[i] + ")" : "") + ": why?"; w.setAttribute("aria-expanded", String(open.has(i))); who.append(w);
       const set = tr.insertCell(); set.append(badge(best[i]));
-      const word = tr.insertCell(); word.textContent = WORDS[said[i]]; word.title = "confidence " + share(confidence[i]);
+      const word = tr.insertCell(); word.textContent = WORDS[decision[i]]; word.title = "confidence " + share(confidence[i]);
       const bar = tr.insertCell(); bar.className = "bar"; const b = el("i"); b.style.background = gradient(i); b.setAttribute("role", "img");
       b.setAttribute("aria-label", [...Array(F).keys()].filter((j) => mass(i, j) >= 0.01).map((j) => D.labels[j] + " " + share(mass(i, j))).join(", ")); bar.append(b);
       tr.append(el("td", "", share(doubt[i])), el("td", "opt", share(single[i])), el("td", "opt", share(mass(i, 0))));
@@ -98,7 +98,7 @@
   const tr = head.insertRow();
   for (const [name, by, cls, word] of heads) {
     const th = el("th", cls || ""); th.scope = "col";
-    if (by) { const b = el("button"); b.type = "button"; b.append(name); const m = el("i"); m.setAttribute("aria-hidden", "true"); b.append(m); b.addEventListener("click", () => { down = sort === by ? !down : by !== "id" && by !== "set" && by !== "said"; sort = by; choose(); }); th.append(b); if (word) meant(b, D.terms[word]); } else { const s = el("span", "", name); s.tabIndex = 0; th.append(meant(s, D.terms[word])); }
+    if (by) { const b = el("button"); b.type = "button"; b.append(name); const m = el("i"); m.setAttribute("aria-hidden", "true"); b.append(m); b.addEventListener("click", () => { down = sort === by ? !down : by !== "id" && by !== "set" && by !== "decision"; sort = by; choose(); }); th.append(b); if (word) meant(b, D.terms[word]); } else { const s = el("span", "", name); s.tabIndex = 0; th.append(meant(s, D.terms[word])); }
     tr.append(th);
   }
   const buttons = [...document.querySelectorAll("[data-list]")];

@@ -25,14 +25,14 @@ if (D.live) (() => {
   const values = () => { const v = { ...atFit }; for (const one of inputs) if (+one.value) v[one.dataset.price] = at[one.dataset.price](+one.value / 100); return v; };
   const write = (v, away) => {
     for (const one of inputs) { const text = one.dataset.price === "clear" ? v.clear.toFixed(2) : String(digits(v[one.dataset.price])); one.setAttribute("aria-valuetext", text + (+one.value ? "" : ", as in the fit")); $("at-" + one.dataset.price).textContent = text; }
-    const told = ["alpha", "beta", "delta"].filter((name) => L[name] !== null).map((name) => [name, v[name]]), python = told.map(([name, value]) => `${name}=${value}`).join(", ");
-    $("tally").textContent = WORDS.map((w) => `${w} ${grouped(shown.told[w])}`).join(" · ");
+    const prices = ["alpha", "beta", "delta"].filter((name) => L[name] !== null).map((name) => [name, v[name]]), python = prices.map(([name, value]) => `${name}=${value}`).join(", ");
+    $("tally").textContent = WORDS.map((w) => `${w} ${grouped(shown.wordCounts[w])}`).join(" · ");
     $("line-same").textContent = `model.repartition(X, ${python}).decisions(clear=${v.clear})`;
     $("line-refit").textContent = `model = ${L.estimator}(${L.arguments ? L.arguments + ", " : ""}${python}).fit(X)`;
-    if (L.command) $("line-command").textContent = `${L.command} ${told.map(([name, value]) => `--${name} ${value}`).join(" ")} --clear ${v.clear}`;
+    if (L.command) $("line-command").textContent = `${L.command} ${prices.map(([name, value]) => `--${name} ${value}`).join(" ")} --clear ${v.clear}`;
     for (const b of document.querySelectorAll(".back")) b.disabled = !away;
     document.body.classList.toggle("moved", away);
-    $("away").hidden = !away; $("away-values").textContent = told.concat([["clearly from", v.clear]]).map(([name, value]) => `${name} ${typeof value === "number" ? digits(value) : value}`).join(", ");
+    $("away").hidden = !away; $("away-values").textContent = prices.concat([["clearly from", v.clear]]).map(([name, value]) => `${name} ${typeof value === "number" ? digits(value) : value}`).join(", ");
   };
   let due = 0;
   const move = () => {

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, NamedTuple, cast
 import numpy as np
 from numpy.typing import NDArray
 
+from softecm._text import grouped, number_of, plural
 from softecm.belief.assignments import WORDS
 from softecm.plots.style import set_colors
 from softecm.report.inputs import FittedModel, FloatArray, every
 from softecm.report.sections.base import Json, Section
-from softecm.report.words import grouped, number_of, plural
 
 if TYPE_CHECKING:
     from softecm.calibration import Calibration
@@ -88,7 +88,7 @@ class Certainty(Section):
     def _between(self, between: NDArray[np.bool_]) -> str:
         """How many of the objects between groups stay there."""
         many, sure = int(between.sum()), int((self.refits.said[0][between] > 0).sum())
-        lies = f"{number_of(many, self.data.noun).capitalize()} {'lies' if many == 1 else 'lie'} between groups"
+        lies = f"{number_of(many, self.data.noun)} {'lies' if many == 1 else 'lie'} between groups"
         stays = int((self.refits.decisions().words[between] == "between").sum())
         if stays == sure == many:
             return f"{lies}, and the resamples confirm it."

@@ -33,8 +33,8 @@ class RunsTable(NamedTuple):
     """The table of restarts, the lowest objective first."""
 
     head: list[Markup]
-    rows: list[tuple[bool, list[str]]]  # whether the run was kept, and its cells
-    other_terms: bool  # whether the objective of the run that was kept is not where the curve ends
+    rows: list[tuple[bool, list[str]]]  # whether it is the best run, and its cells
+    other_terms: bool  # whether the objective of the best run is not where the curve ends
 
 
 def runs_table(runs: Mapping[str, Sequence[object]], history: Sequence[float]) -> RunsTable:

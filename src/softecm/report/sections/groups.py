@@ -14,13 +14,14 @@ from numpy.typing import ArrayLike, NDArray
 
 from softecm._checks import is_number
 from softecm._precision import moment
+from softecm._text import listed
 from softecm.explain import ExplanationTree, Profiles, profile
-from softecm.explain.profiles import MOST_TOLD, in_time, in_unit
+from softecm.explain.profiles import IN_SENTENCE, in_time, in_unit
 from softecm.report.columns import DAY, missing
 from softecm.report.inputs import FittedModel, FloatArray, IntArray, every
 from softecm.report.sections.base import Json, Section, SetName, finite
 from softecm.report.templating import as_float, as_number
-from softecm.report.words import FEW, listed
+from softecm.report.words import FEW
 
 if TYPE_CHECKING:
     from softecm.belief import CredalPartition
@@ -96,7 +97,7 @@ class GroupsSection(Section):
         for one in (one for one in [*self.sets[1:], self.sets[0]] if one.label in profiles.sizes):
             traits = profiles.of(one.label)
             is_group = 1 <= one.number <= data.partition.n_clusters
-            text = Markup("; ").join(map(trait_text, traits[MOST_TOLD if is_group else 0 : MOST_TRAITS]))
+            text = Markup("; ").join(map(trait_text, traits[IN_SENTENCE if is_group else 0 : MOST_TRAITS]))
             if len(traits) > MOST_TRAITS:
                 text += f"; and {len(traits) - MOST_TRAITS} more"
             if text and is_group:

@@ -6,10 +6,10 @@ from functools import cached_property
 
 import numpy as np
 
+from softecm._text import counted, grouped, plural
 from softecm.report.inputs import FittedModel, FloatArray
 from softecm.report.map import guessed_map, window
 from softecm.report.sections.base import Json, Section, packed
-from softecm.report.words import grouped, plural
 
 HIDDEN = (
     "This report hides cells, names and prototypes: positions are estimated from the masses, and objects go by their row "
@@ -46,8 +46,8 @@ class MapSection(Section):
         if len(data.rows) < len(data.partition):
             note.append(f"Drawn: a sample of {grouped(len(data.rows))} of {grouped(len(data.partition))} {many}.")
         if self.beyond:
-            drawn = f"{data.noun} lies" if len(self.beyond) == 1 else f"{many} lie"
-            note.append(f"{grouped(len(self.beyond))} {drawn} beyond the edge, marked by arrows.")
+            drawn = counted(len(self.beyond), f"{data.noun} lies", f"{many} lie")
+            note.append(f"{drawn} beyond the edge, marked by arrows.")
         if len(np.unique(data.points, axis=0)) < len(data.points):
             note.append(f"Identical {many} overlap.")
         return [*note, *([data.map_note] if data.map_note else [])]

@@ -5,10 +5,10 @@
   const sum = (values) => values.reduce((a, b) => a + b, 0);
   const verb = (count, one, more) => grouped(count) + " " + (count === 1 ? one : more);
   // The sentences of report/words.py, for the masses that are shown.
-  const groups = ({ n, sure, told }) => {
+  const groups = ({ n, sure, wordCounts }) => {
     const clear = sum(sure), sizes = names.map((name, k) => `${grouped(sure[k + 1])} to ${name}`), c = D.c;
     const parts = c <= 6 ? sizes : [...sizes.slice(0, 5), `${grouped(sum(sure.slice(6, c + 1)))} to the other ${c - 5}`];
-    const less = [told.rather && verb(told.rather, "rather belongs", "rather belong") + " to one", told.undecided && verb(told.undecided, "is", "are") + " undecided"].filter(Boolean);
+    const less = [wordCounts.rather && verb(wordCounts.rather, "rather belongs", "rather belong") + " to one", wordCounts.undecided && verb(wordCounts.undecided, "is", "are") + " undecided"].filter(Boolean);
     const ofAll = clear === n && n > 1 ? `All ${grouped(n)} ${many}` : `Of ${grouped(n)} ${n === 1 ? D.noun : many}, ${grouped(clear)} (${percent(clear, n)})`;
     const only = c === 1 ? `There is one group, ${names[0]}. ` : "";
     return `${only}${ofAll} clearly ${clear === 1 ? "belongs" : "belong"} to ${c === 1 ? "it" : `one of ${c} groups: ${listed(parts, "and")}`}.` + (less.length ? ` ${listed(less, "and")}.` : "");
@@ -37,9 +37,9 @@
   const findings = [...document.querySelectorAll("[data-finding]")], inFit = findings.map((p) => p.textContent), bar = document.querySelector(".share");
   const each = (name, f) => { for (const e of document.querySelectorAll(`[data-${name}]`)) f(e, +e.dataset[name]); };
   follows.push(() => {
-    const away = shown !== fitted, said = away ? [D.merged ? inFit[0] : groups(shown), between(), nowhere()] : inFit;
-    findings.forEach((p, k) => { p.textContent = said[k]; });
-    for (const cell of document.querySelectorAll("[data-said]")) cell.textContent = grouped(shown.told[cell.dataset.said]);
+    const away = shown !== fitted, sentences = away ? [D.merged ? inFit[0] : groups(shown), between(), nowhere()] : inFit;
+    findings.forEach((p, k) => { p.textContent = sentences[k]; });
+    for (const cell of document.querySelectorAll("[data-decision]")) cell.textContent = grouped(shown.wordCounts[cell.dataset.decision]);
     const mean = new Float64Array(F); for (let i = 0; i < N; i++) for (let j = 0; j < F; j++) mean[j] += mass(i, j) / N;
     each("count", (e, j) => { e.textContent = grouped(counts[j]); });
     each("objects", (e, j) => { e.textContent = grouped(counts[j]) + " " + (counts[j] === 1 ? D.noun : many); });

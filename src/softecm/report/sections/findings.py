@@ -11,7 +11,7 @@ from softecm.report.words import three_sentences
 class Findings(Section):
     """What was found, in words and counts."""
 
-    key, link = "found", "Findings"
+    key, link = "findings", "Findings"
 
     @property
     def sentences(self) -> tuple[str, str, str]:
