@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from scipy.spatial.distance import pdist, squareform
 
-from softecm.cli.algorithms import NAMES, link_weight, of_dissimilarities
+from softecm.cli.algorithms import NAMES, input_tags, link_weight
 from softecm.datasets import make_blobs
 from softecm.testing import all_estimators
 
@@ -36,7 +36,7 @@ def test_every_estimator_is_listed(run):
 
 @pytest.mark.parametrize("name", [name for name in NAMES if name != "SoftECM"])
 def test_every_estimator_writes_a_folder_and_predicts(run, files, name):
-    kind = "apart" if of_dissimilarities(name) else "words" if name == "CatECM" else "numbers"
+    kind = "apart" if input_tags(name).pairwise else "words" if name == "CatECM" else "numbers"
     clusters = [] if name == "EKNNClus" else ["-c", 2]
     code, out, err = run("cluster", f"{kind}.csv", *clusters, "--algorithm", name.lower(), "-o", "result", "--json")
     assert code == 0, err
@@ -92,7 +92,7 @@ LINKS = "first,second,known\n1,2,apart\n1,3,together\n"  # objects take turns in
 @pytest.mark.parametrize("name", [*filter(link_weight, NAMES)])
 def test_links_come_from_a_file(run, files, name):
     (files / "links.csv").write_text(LINKS, encoding="utf-8")
-    kind = "apart" if of_dissimilarities(name) else "numbers"
+    kind = "apart" if input_tags(name).pairwise else "numbers"
     options = [
         "--links",
         "links.csv",

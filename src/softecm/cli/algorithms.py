@@ -19,6 +19,8 @@ from softecm.cli.screen import consoles, print_json
 from softecm.readers import Loaded
 
 if TYPE_CHECKING:
+    from sklearn.utils import InputTags
+
     from softecm.algorithms.base import EvidentialClusterer
     from softecm.distances.auto import MetricChoice
 
@@ -26,7 +28,6 @@ DEFAULT = "SoftECM"
 
 #: Every estimator.
 NAMES = tuple(name for name, module in softecm._WHERE.items() if module.startswith("softecm.algorithms."))
-OF_SEVERAL = "MECMdd"  # matrices of dissimilarities
 
 
 def kind_of(name: str) -> type[EvidentialClusterer]:
@@ -46,9 +47,9 @@ def chosen(name: str) -> str:
     )
 
 
-def of_dissimilarities(name: str) -> bool:
-    """Whether an estimator's objects are rows of dissimilarities (scikit-learn's tag)."""
-    return bool(kind_of(name)().__sklearn_tags__().input_tags.pairwise)
+def input_tags(name: str) -> InputTags:
+    """What an estimator's objects are, as scikit-learn asks: ``pairwise`` for rows of dissimilarities, for example."""
+    return kind_of(name)().__sklearn_tags__().input_tags
 
 
 def takes(name: str, argument: str) -> bool:
@@ -92,17 +93,19 @@ def metric_for(name: str, loaded: Loaded) -> MetricChoice:
         raise Problem(
             f"--algorithm {name} is for tables, and the file holds series: use SoftECM, which compares series."
         )
-    if loaded.has_views and name != OF_SEVERAL:
+    if loaded.has_views and not input_tags(name).three_d_array:
+        several = " or ".join(one for one in NAMES if input_tags(one).three_d_array)
         raise Problem(
             f"--algorithm {name} takes one file: leave --series, --embedding and --matrix out, or use SoftECM for views and "
-            f"{OF_SEVERAL} for matrices."
+            f"{several} for matrices."
         )
     return MetricChoice(name, f"--algorithm {name}: columns are used as they are")
 
 
 def objects(name: str, data: object) -> object:
     """The file's objects as the estimator takes them: rows of numbers, but for categories."""
-    if name in ("CatECM", OF_SEVERAL):
+    tags = input_tags(name)
+    if tags.categorical or tags.three_d_array:
         return data
     try:
         rows = np.asarray(data, dtype=np.float64)
@@ -110,7 +113,7 @@ def objects(name: str, data: object) -> object:
         raise Problem(
             f"--algorithm {name} only takes numbers, and some columns hold text: --drop them, or use SoftECM."
         ) from None
-    return rows if of_dissimilarities(name) else data
+    return rows if tags.pairwise else data
 
 
 def show(options: AlgorithmsOptions) -> None:

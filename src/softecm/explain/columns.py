@@ -200,8 +200,18 @@ def readable(value: float, precision: Precision) -> str:
     return precision.median(np.datetime64(round(value), "us") if precision.moment else value)
 
 
-def measured(X: object, names: Sequence[str] | None) -> list[Column]:
-    """The columns of a table, or those made of series."""
+def measured(X: object, names: Sequence[str] | None, count: int | None = None, what: str = "X") -> list[Column]:
+    """The columns of a table, or those made of series, of so many objects where that is known."""
+    columns = _measured(X, names)
+    if count is not None and columns and len(columns[0]) != count:
+        raise ValueError(
+            f"{what} must hold the partition's {count} objects, in their order; got {len(columns[0])} rows. Give the rows "
+            "that were clustered, or those that the partition was predicted for."
+        )
+    return columns
+
+
+def _measured(X: object, names: Sequence[str] | None) -> list[Column]:
     raw = raw_data(X)
     series = raw.series()
     if series is not None:

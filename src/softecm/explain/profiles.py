@@ -275,13 +275,7 @@ def profile(
     """
     _check("level", level)
     _check("least", least)
-    columns_of = measured(X, columns)
-    n = len(columns_of[0])
-    if n != len(partition):
-        raise ValueError(
-            f"X must hold the partition's {len(partition)} objects, in their order; got {n}. Give the rows that were "
-            "clustered, or those that the partition was predicted for."
-        )
+    columns_of = measured(X, columns, len(partition))
     assigned = belonging(partition.masses).argmax(1)
     labels = partition.focal_sets.labels()
     traits: list[Trait] = []

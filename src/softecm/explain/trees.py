@@ -349,14 +349,9 @@ def _columns_of(table: object, names: Sequence[str] | None, count: int | None) -
             "table must hold the columns to explain the groups by, one row per object; got None. Give what was "
             "clustered, or any other table of the same objects."
         )
-    columns = measured(table, names)
+    columns = measured(table, names, count, "table")
     if not columns:
         raise ValueError("table must have at least one column to explain the groups by; got none.")
-    if count is not None and len(columns[0]) != count:
-        raise ValueError(
-            f"table must hold the partition's {count} objects, in their order; got {len(columns[0])} rows. Give the "
-            "rows that were clustered, or those that the partition was predicted for."
-        )
     return columns
 
 
