@@ -11,10 +11,10 @@ from pathlib import Path
 import numpy as np
 from rich.text import Text
 
-from softecm._checks import check_choice
+from softecm._text import meant
 from softecm.cli.commands import DemoOptions, application
 from softecm.cli.options import INVOCATION
-from softecm.cli.problems import mendable
+from softecm.cli.problems import Problem
 from softecm.cli.screen import consoles
 from softecm.files import check_folder, check_free, to_folder
 
@@ -23,8 +23,10 @@ COMMAND = "command.txt"  # beside the file of an example
 
 def run(options: DemoOptions) -> None:
     """Write the file of an example and the command that clusters it, and run that."""
-    with mendable(ValueError):
-        example = EXAMPLES[check_choice("data", options.data, EXAMPLES)]
+    if options.data not in EXAMPLES:
+        names = ", ".join(EXAMPLES)
+        raise Problem(f"WHAT must be one of {names}; got {options.data}.{meant(options.data, EXAMPLES)}")
+    example = EXAMPLES[options.data]
     (out, _), called, folder = consoles(), INVOCATION.get(), options.output
     if folder is None:
         folder = Path("softecm-demo" if options.data == "points" else f"softecm-demo-{options.data}")
