@@ -7,9 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from distributed_problems import scattered
-from softecm._quantiles import weighted_quantile
 from softecm.distances import SquaredEuclidean
 from softecm.distributed import passes
+from softecm.spaces.base import weighted_quantile
 from softecm.spaces.real import RealVectors
 
 METRIC = SquaredEuclidean()

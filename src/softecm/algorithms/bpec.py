@@ -12,7 +12,6 @@ from numpy.typing import ArrayLike, NDArray
 from torch import Tensor
 
 from softecm._engine import threads
-from softecm._quantiles import weighted_quantile
 from softecm.algorithms import parameters as params
 from softecm.algorithms.adaptive import AdaptiveProblem, adaptive_metric
 from softecm.algorithms.base import PrototypeClusterer
@@ -24,7 +23,7 @@ from softecm.files import expected
 from softecm.fit.loop import MERGED, Solution, iterate, runs_table, separation
 from softecm.fit.settings import PrototypeModel
 from softecm.objective.equations import MassCost, mass_cost
-from softecm.spaces.base import Space, check_enough, check_indices, refuse_dissimilarities
+from softecm.spaces.base import Space, check_enough, check_indices, refuse_dissimilarities, weighted_quantile
 from softecm.spaces.raw import as_plain
 from softecm.spaces.real import RealVectors
 

@@ -14,7 +14,6 @@ from sklearn.utils import Tags, check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from softecm._engine import in_threads, threads
-from softecm._quantiles import weighted_quantile
 from softecm.algorithms import parameters as params
 from softecm.algorithms import view_medoids
 from softecm.algorithms.base import EvidentialClusterer
@@ -28,7 +27,7 @@ from softecm.distances.weighted_parts import ALL, PRODUCT, SET, SUM, Weighing
 from softecm.files import expected
 from softecm.fit.loop import after_runs
 from softecm.fit.prepare import Draw, check_weights, seed
-from softecm.spaces.base import check_enough, check_indices
+from softecm.spaces.base import check_enough, check_indices, weighted_quantile
 from softecm.spaces.dissimilarities import Dissimilarities
 from softecm.spaces.raw import as_plain
 from softecm.spaces.views import refuse_other_order

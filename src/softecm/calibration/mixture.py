@@ -15,10 +15,11 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 from scipy.linalg import solve_triangular
-from scipy.special import betainc, digamma, gammainc, gammaln
+from scipy.special import digamma, gammaln
 from torch import Tensor
 
 from softecm.distances.base import SemiMetric
+from softecm.fit.shape_mixture import kolmogorov
 
 FloatArray = NDArray[np.float64]
 ROUNDS, STILL = 60, 1e-4
@@ -152,14 +153,8 @@ class GaussianGroups:
         ended, p = self._iterated(np.ascontiguousarray(start.T)[None], weights[None]), self.x.shape[1]
         own = ended.shares[0].argmax(0)
         squares = ended.squares[0, own, np.arange(len(own))]
-        supposed: FloatArray = gammainc(p / 2, squares / 2)
-        if self.form.heavy:
-            tail = float(ended.tails[0])
-            supposed = betainc(p / 2, tail / 2, squares / (squares + tail))
-        held, order = ended.shares[0].max(0) * weights, np.argsort(supposed)
-        total = float(held.sum())
-        distance = np.abs(np.cumsum(held[order]) / max(total, 1e-300) - supposed[order]).max()
-        return bool(distance * np.sqrt(total) <= DESCRIBED)
+        held, tail = ended.shares[0].max(0) * weights, float(ended.tails[0]) if self.form.heavy else None
+        return bool(kolmogorov(squares, held, p, tail) * np.sqrt(held.sum()) <= DESCRIBED)
 
     def _iterated(self, shares: FloatArray, weights: FloatArray) -> LastIteration:
         """Shares (runs, c, n) moved until each run's stand still."""

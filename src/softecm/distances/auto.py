@@ -299,7 +299,7 @@ def far_values(metric: Any, X: object, who: Callable[[int], str]) -> tuple[str, 
     far: list[Stretched] = []
     for name, part, data in views:
         codes += codes_in(_numbers(part, data))
-        if MetricChoice(part, "").name == Mixed.name and getattr(part, "scaling", "std") == "std":
+        if part == Mixed.name or getattr(part, "scaling", None) == "std":  # a Mixed that does not heed far values
             far += [replace(one, view=name) for one in stretched(data)]
     if not codes and not far:
         return ()

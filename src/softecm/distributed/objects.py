@@ -219,12 +219,12 @@ def choose_for_blocks(metric: object, source: Source, n_clusters: int | None) ->
     are taken as they are: that one is an id shows only when all rows are together. How the views of series count is judged
     by the first block.
     """
-    if not isinstance(metric, str) or metric not in (AUTO, SERIES_AUTO):
+    if metric not in (AUTO, SERIES_AUTO):
         return MetricChoice(metric, ASKED)
     kind = kind_of(source.look)
     if (kind == "series" or metric == SERIES_AUTO) and len(source):
         best = choose_series(next(source.read()), n_clusters, " of the first block")
-        return MetricChoice(best.metric, best.reason, requested=metric, tried=best.tried).tell()
+        return MetricChoice(best.metric, best.reason, requested=str(metric), tried=best.tried).tell()
     if kind != "numbers" or not len(source):
         return Look(kind).choice().tell()
     engine = engine_for(source)

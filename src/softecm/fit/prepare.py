@@ -14,14 +14,21 @@ from sklearn.utils.validation import _check_sample_weight
 from torch import Tensor
 
 from softecm._engine import LARGE_WORK, check_memory, choose_device
-from softecm._quantiles import weighted_quantile
 from softecm._text import place
 from softecm.distances.auto import try_metric
 from softecm.distances.base import Learner, SemiMetric, blocks, distances_of, nearest_of
 from softecm.fit.checkpoints import content_number
 from softecm.fit.settings import PrototypeModel, Settings, check_size
 from softecm.objective.problem import has_barycenters
-from softecm.spaces.base import LARGEST, Encoded, Space, check_enough, refuse_dissimilarities, systematic
+from softecm.spaces.base import (
+    LARGEST,
+    Encoded,
+    Space,
+    check_enough,
+    refuse_dissimilarities,
+    systematic,
+    weighted_quantile,
+)
 from softecm.spaces.dissimilarities import Dissimilarities
 from softecm.spaces.raw import RawData, as_numbers
 from softecm.spaces.real import RealVectors

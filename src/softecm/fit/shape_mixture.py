@@ -218,9 +218,14 @@ def misfit(sample: NumberSample, groups: ShapeMixture) -> float:
     """Largest difference between the distribution of distances to the own centre and the one the shape supposes."""
     n, p = sample.x.shape
     squares = groups.squares[np.arange(n), groups.shares.argmax(1)]
-    supposed: Floats = gammainc(p / 2, squares / 2)
-    if groups.tail is not None:
-        supposed = betainc(p / 2, groups.tail / 2, squares / (squares + groups.tail))
-    held = groups.shares.max(1) * sample.counts
+    return kolmogorov(squares, groups.shares.max(1) * sample.counts, p, groups.tail)
+
+
+def kolmogorov(squares: Floats, weights: Floats, p: int, tail: float | None) -> float:
+    """Largest difference between the distribution of squared distances (n,) in p columns and chi-square's, or F's."""
+    supposed: Floats = (
+        gammainc(p / 2, squares / 2) if tail is None else betainc(p / 2, tail / 2, squares / (squares + tail))
+    )
     order = np.argsort(supposed)
-    return float(np.abs(np.cumsum(held[order]) / held.sum() - supposed[order]).max())
+    total = max(float(weights.sum()), 1e-300)
+    return float(np.abs(np.cumsum(weights[order]) / total - supposed[order]).max())

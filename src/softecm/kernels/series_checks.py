@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import math
 
-import numpy as np
 import torch
 from torch import Tensor
+
+from softecm._checks import is_whole
 
 Pairs = tuple[Tensor, Tensor] | None
 
@@ -99,7 +100,7 @@ def check_weights(weights: Tensor, x: Tensor, y: Tensor, pairs: Pairs) -> None:
 def _check_bands(
     band: int, x: Tensor, y: Tensor, x_lengths: Tensor | None, y_lengths: Tensor | None, pairs: Pairs
 ) -> None:
-    if isinstance(band, bool) or not isinstance(band, int | np.integer) or band < 0:
+    if not is_whole(band) or band < 0:
         raise ValueError(f"band must be None or a whole number from 0; got {band!r}.")
     if band > 0:
         return  # always wide enough

@@ -24,7 +24,7 @@ from softecm.files.values import Savable
 from softecm.kernels.shares import SharedMasses, share_masses
 from softecm.optim import Evaluation
 from softecm.spaces.base import Encoded
-from softecm.spaces.scattered import Block, OnDevice, Scattered
+from softecm.spaces.scattered import Block, Scattered
 
 
 class Shares(NamedTuple):
@@ -229,7 +229,7 @@ def evaluate(
     if isinstance(x, Scattered):
         of_block = partial(
             _evaluate_block, metric=metric, prototypes=prototypes, cost=cost, previous=previous, tol=tol, sums=sums,
-            device=x.device if isinstance(x, OnDevice) else None,
+            device=x.device,
         )  # fmt: skip
         return x.total(of_block, Evaluation.plus)
     fused = None

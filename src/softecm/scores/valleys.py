@@ -12,8 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse.csgraph import connected_components
 
-from softecm._quantiles import weighted_quantile
 from softecm.scores.silhouettes import gains
+from softecm.spaces.base import weighted_quantile
 
 Floats = NDArray[np.float64]
 # Tuned on planted problems of two seeds and judged on others (docs/how_to_choose.md); neighbouring values do as well.
@@ -124,7 +124,8 @@ def joined_clusters(labels: NDArray[np.intp], geometry: Geometry, weights: Float
 
 def has_valley(place: Floats, first: NDArray[np.bool_], held: Floats, deep: float = DEEP) -> bool:
     """Whether few objects lie at the cut between two clusters: at place 0, above on the side of the first."""
-    hills = np.array([0.0, *(weighted_quantile(place[side], 0.5, held[side]) for side in (first, ~first))])
+    above, below = place[first], place[~first]
+    hills = np.array([0.0, weighted_quantile(above, 0.5, held[first]), weighted_quantile(below, 0.5, held[~first])])
     width = WINDOW * np.abs(hills[1:]).min()
     at_cut, *on_hills = FEW + (np.abs(place - hills[:, None]) < width) @ held
     return bool(at_cut < deep * min(on_hills))

@@ -40,6 +40,8 @@ class Scattered(ABC):
     the workers nor their pace change a bit of the result.
     """
 
+    device: torch.device | None = None  # of the only block, where there is one that keeps what is computed
+
     @abstractmethod
     def __len__(self) -> int:
         """Number of objects."""
