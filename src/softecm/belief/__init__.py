@@ -1,10 +1,10 @@
 """Mass functions on sets of clusters: which sets, what follows from the masses, and the credal partition."""
 
 from softecm.belief.assignments import Decisions
-from softecm.belief.combining import consensus
 from softecm.belief.focal import FocalSets
 from softecm.belief.partition import CredalPartition
-from softecm.belief.similar import cluster_similarity, similar_pairs
+from softecm.belief.partition_operations import consensus
+from softecm.belief.similar_clusters import cluster_similarity, similar_pairs
 from softecm.belief.transforms import (
     belief,
     commonality,

@@ -13,8 +13,8 @@ from numpy.typing import ArrayLike, NDArray
 from softecm._checks import is_number
 from softecm.belief import assignments, files, show, transforms
 from softecm.belief.assignments import CLEAR, Decisions, RoughSets
-from softecm.belief.combining import Combining
 from softecm.belief.focal import FocalSets, Names, _cluster_set
+from softecm.belief.partition_operations import Combining
 from softecm.belief.transforms import FloatArray, IntArray, LabelRule, Normalisation, SetRule
 
 __all__ = ["CredalPartition"]

@@ -16,7 +16,7 @@ from softecm._checks import check_choice, check_flag, is_number, is_whole
 from softecm.belief import FocalSets
 from softecm.distances.base import ClosedForm, CompiledPasses, Learner, Moments, SemiMetric, Sums, not_learned
 from softecm.kernels.soft_dtw import Rows, soft_dtw, soft_dtw_each, soft_dtw_paired, soft_dtw_self, soft_dtw_sums
-from softecm.kernels.soft_dtw.selves import self_alignments
+from softecm.kernels.soft_dtw.self_alignments import self_alignments
 from softecm.spaces.base import Space
 from softecm.spaces.series import OPTIONS, EncodedSeries, SeriesBatch, TimeSeries, as_batch
 from softecm.spaces.transformed import FACES, VALUES, series_space

@@ -4,7 +4,7 @@ import pytest
 import torch
 
 from softecm.kernels.soft_dtw import alignment, soft_dtw_each, soft_dtw_sums
-from softecm.kernels.soft_dtw.selves import self_alignments
+from softecm.kernels.soft_dtw.self_alignments import self_alignments
 
 
 @pytest.mark.parametrize(("gamma", "band", "size"), [(1.0, None, 0.5), (0.1, 3, 0.5), (1.0, None, 40.0), (5.0, 0, 1.0)])
