@@ -7,6 +7,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import torch
+from sklearn.base import clone
 from sklearn.metrics import pairwise_distances
 
 from softecm import MECMdd, SoftECM
@@ -49,6 +50,20 @@ def test_an_object_that_does_not_count_makes_no_neighbours():
     rows, weights = np.r_[near, [[0.9, 5.0]]], np.r_[np.ones(60), 0.0]
     assert (0, 2) in SoftECM(3, **given).fit(rows).focal_sets_.sets
     assert (0, 2) not in SoftECM(3, **given).fit(rows, sample_weight=weights).focal_sets_.sets
+
+
+def test_an_absurd_object_is_no_measure_of_how_far_clusters_are_apart():
+    model = SoftECM(2, metric="sqeuclidean", random_state=0)
+    apart = clone(model).fit(X).separation_
+    assert model.fit(np.r_[X, [[1e6, 0.0]]]).separation_ == pytest.approx(apart, rel=0.2)
+
+
+def test_a_score_is_the_objective_per_weight():
+    counts = RNG.integers(1, 4, len(X)).astype(float)
+    model = SoftECM(2, metric="sqeuclidean", delta=9.0, relaxation="penalty", lam=3.0, tol=1e-9, random_state=0)
+    model.fit(X, sample_weight=counts)
+    assert model.model_.tie > 0
+    assert -model.score(X, sample_weight=counts) == pytest.approx(model.objective_ / counts.sum(), rel=1e-6)
 
 
 def test_clusters_are_found_with_the_beta_of_their_masses():
