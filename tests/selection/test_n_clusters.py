@@ -7,8 +7,9 @@ import warnings
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn.cluster import KMeans
 
-from softecm import ECM, EVCLUS, NumberOfGroupsWarning, SoftECM
+from softecm import ECM, EVCLUS, EKNNClus, NumberOfGroupsWarning, SoftECM
 from softecm.datasets import make_blobs
 from softecm.distances import Mixed
 from softecm.selection import (
@@ -75,6 +76,30 @@ def test_candidates():
         choose_n_clusters(np.ones((5, 2)), candidates=[])
     with pytest.raises(ValueError, match="candidates must be a whole number of at least 1; got 0"):
         choose_n_clusters(np.ones((5, 2)), candidates=[0])
+    with pytest.raises(ValueError, match="candidates must be a whole number of at most 5; got 6. .* of 5 objects"):
+        choose_n_clusters(np.ones((5, 2)), candidates=[2, 6])
+    with pytest.raises(ValueError, match="candidates must hold at least one number of clusters; got 3"):
+        choose_n_clusters(np.ones((5, 2)), candidates=3)
+
+
+@pytest.mark.parametrize("rule", ["auto", "valleys", "silhouette"])
+def test_one_cluster_may_be_all_that_is_asked_for(rule):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", NoGroupsWarning)
+        assert choose_n_clusters(make_blobs(60, random_state=0).data, candidates=[1], rule=rule).n_clusters == 1
+
+
+def test_what_is_no_estimator_or_no_data_is_refused():
+    X = make_blobs(60, random_state=0).data
+    for estimator in (SoftECM, KMeans(), EKNNClus(), 5):
+        with pytest.raises(TypeError, match="estimator must be one of softecm's that takes n_clusters"):
+            choose_n_clusters(X, estimator=estimator)
+    with pytest.raises(TypeError, match="fit must return the fitted estimator"):
+        choose_n_clusters(X, candidates=[2], fit=lambda estimator, X: 5)
+    with pytest.raises(TypeError, match="X must be an array, a data frame or a list of rows; got None"):
+        choose_n_clusters(None)
+    with pytest.raises(ValueError, match="X must hold at least one object"):
+        choose_n_clusters(np.empty((0, 3)))
 
 
 def test_heaps_without_groups_are_one_group_and_blobs_never():

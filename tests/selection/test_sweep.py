@@ -65,7 +65,8 @@ def test_series_and_the_parameters_of_their_metric_are_swept():
     """After two iterations: where a descent converges depends on rounding, and that on how many runs are one batch."""
     X = make_cbf(3, length=24, random_state=0).data
     given = {"init": "k-means++", "max_cardinality": 2, "n_init": 2, "delta": None, "max_iter": 2}
-    found = sweep(X, {"metric__gamma": [0.5, 2.0], "beta": [1.1, 1.3]}, estimator=SoftECM(3, metric=SoftDTW(), **given))
+    grid = {"metric": ["softdtw"], "metric__gamma": [0.5, 2.0], "beta": [1.1, 1.3]}
+    found = sweep(X, grid, estimator=SoftECM(3, **given))
     assert found["metric__gamma"].tolist() == [0.5, 0.5, 2.0, 2.0]
     for row, (gamma, beta) in enumerate([(0.5, 1.1), (0.5, 1.3), (2.0, 1.1), (2.0, 1.3)]):
         model = SoftECM(3, metric=SoftDTW(gamma=gamma), beta=beta, random_state=0, **given).fit(X)
@@ -141,6 +142,7 @@ def test_processes_give_the_same_rows():
         ({"metric__gamma": [1.0]}, "metric"),
         ([], "at least one combination"),
         ([3], "must map names"),
+        (3, "must map names"),
     ],
 )
 def test_a_grid_that_cannot_be_run_is_refused_before_anything_runs(grid, told):
@@ -161,6 +163,8 @@ def test_given_starts_are_held_to_what_a_fit_asks_of_them():
 def test_labels_of_another_length_are_refused():
     with pytest.raises(ValueError, match="one label per object"):
         sweep(BLOBS.data, GRID, y=[0, 1])
+    with pytest.raises(ValueError, match="one label per object"):
+        sweep(BLOBS.data, GRID, y=3)
 
 
 def test_a_journal_is_gone_on_with_and_a_cut_line_is_done_again(tmp_path, monkeypatch):

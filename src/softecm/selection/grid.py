@@ -59,7 +59,7 @@ class Task:
 def combinations(grid: Grid) -> list[dict[str, object]]:
     """Every combination of the grid's values, the last name changing fastest; a list of grids is their union."""
     every: list[dict[str, object]] = []
-    for part in [grid] if isinstance(grid, Mapping) else list(grid):
+    for part in grid if isinstance(grid, Iterable) and not isinstance(grid, Mapping) else [grid]:
         if not isinstance(part, Mapping):
             raise ValueError(f"grid must map names of parameters to values, or be a list of such; got {part!r}.")
         values = [_values(name, several) for name, several in part.items()]
@@ -118,7 +118,7 @@ def _options(own: Mapping[str, object], params: Mapping[str, object]) -> dict[st
             )
     if of_metric:
         with _naming(params):
-            options["metric"] = _with(own.get("metric"), of_metric)
+            options["metric"] = _with(options.get("metric"), of_metric)
     return options
 
 

@@ -195,6 +195,7 @@ def choose_n_clusters(
     3
     """
     from softecm import SoftECM
+    from softecm.algorithms.base import EvidentialClusterer
 
     for name in unknown:
         own = (
@@ -206,7 +207,12 @@ def choose_n_clusters(
     if estimator is None and kind_of(X) == "numbers":
         refuse_dissimilarities(np.asarray(X), "estimator=SoftECM(metric='precomputed')")
     pick_rule(DEFAULT if rule == "auto" else rule)
-    numbers = None if candidates is None else _checked(list(candidates))
+    n = n_objects(X)
+    if n < 1:
+        raise ValueError("X must hold at least one object; got none.")
+    numbers = None if candidates is None else _checked(candidates, n)
+    if estimator is not None and not (isinstance(estimator, EvidentialClusterer) and hasattr(estimator, "n_clusters")):
+        raise TypeError(f"estimator must be one of softecm's that takes n_clusters; got {estimator!r}. SoftECM() is usual.")
     base, why = _with_metric(SoftECM() if estimator is None else estimator, X)
     if random_state is not None:
         base = clone(base).set_params(random_state=random_state)
@@ -282,6 +288,8 @@ class _Task(Generic[Model]):
         with warnings.catch_warnings(record=True) as warned:
             warnings.simplefilter("always")
             result = model.fit(X) if self.fit is None else self.fit(model, X)
+        if result is not None and not isinstance(result, type(model)):
+            raise TypeError(f"fit must return the fitted estimator, or None for one that was cut short; got {result!r}.")
         return result, [one for one in warned if not issubclass(one.category, NumberOfGroupsWarning)]
 
     def final(self, c: int) -> tuple[Model, Warned]:
@@ -402,8 +410,8 @@ class _Search(Generic[Model]):
 
     def choice(self, number: int, model: Model) -> Choice[Model]:
         """What was compared, with the number that was chosen; 1 is "no groups"."""
-        if self.rule is None:
-            return Choice(number, model, {}, DEFAULT)
+        if self.rule is None or not self.values:  # 1 alone was asked for, or nothing was tried to the end
+            return Choice(number, model, {}, self.rule or DEFAULT)
         return Choice(number, model, self.values, self.rule, self.no_groups, self._evidence(), self._others(number))
 
     def _evidence(self) -> str:
@@ -437,11 +445,15 @@ def _numbers(candidates: list[int] | None, n_objects: int, search: _Search[Model
         yield c
 
 
-def _checked(numbers: list[int]) -> list[int]:
+def _checked(candidates: object, n_objects: int) -> list[int]:
+    numbers = list(candidates) if isinstance(candidates, Iterable) else []
     if not numbers:
-        raise ValueError("candidates must hold at least one number of clusters; got none. range(1, 9) is usual.")
+        raise ValueError(
+            f"candidates must hold at least one number of clusters; got {candidates!r}. range(1, 9) is usual."
+        )
     for c in numbers:
-        check_count("candidates", c, least=1, hint="Each is a number of clusters; 1 stands for no groups.")
+        hint = f"Each is a number of clusters of {n_objects} objects; 1 stands for no groups."
+        check_count("candidates", c, most=n_objects, hint=hint)
     return numbers
 
 

@@ -199,7 +199,7 @@ def _datasets(
     datasets, estimators = {}, {}
     for name, data in parts.items():
         labels, weights = of(y, name), of(sample_weight, name)
-        known = None if labels is None else np.asarray(labels)
+        known = None if labels is None else np.atleast_1d(labels)
         if known is not None and len(known) != n_objects(data):
             raise ValueError(f"y must have one label per object; got {len(known)} for {n_objects(data)} objects.")
         estimators[name] = of(estimator, name) or SoftECM()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence, Sized
 from dataclasses import dataclass, field, replace
 from functools import cache
 from typing import TYPE_CHECKING, Any, NoReturn, Self
@@ -403,6 +403,8 @@ def n_objects(X: Any) -> int:
     """How many objects there are in data of any kind, several views of them included."""
     if isinstance(X, Mapping):
         return max(map(n_objects, X.values()), default=0)
+    if not isinstance(X, Sized):
+        raw_data(X).refuse_no_table()
     return int(X.shape[0]) if issparse(X) else len(X)
 
 
