@@ -109,8 +109,8 @@ MUTATIONS = [
     Mutation(
         "honest R sees what it judges",
         "explain/trees.py",
-        "grower.tree(rows[fold != part])",
-        "grower.tree(rows)",
+        "grown(rows[fold != part])",
+        "grown(rows)",
         "tests/contracts/test_glue.py",
     ),
     Mutation(
@@ -228,8 +228,8 @@ MUTATIONS = [
     Mutation(
         "CSV headers not harmless",
         "cli/result_folder.py",
-        "    return frame.rename(columns=harmless)\n",
-        "    return frame\n",
+        "harmless).rename(columns=harmless)\n",
+        "harmless)\n",
         "tests/contracts/test_glue.py",
     ),
     # ------------------------------------------------ between parameters and problems
