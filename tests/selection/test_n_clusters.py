@@ -76,7 +76,7 @@ def test_candidates():
         choose_n_clusters(np.ones((5, 2)), candidates=[])
     with pytest.raises(ValueError, match="candidates must be a whole number of at least 1; got 0"):
         choose_n_clusters(np.ones((5, 2)), candidates=[0])
-    with pytest.raises(ValueError, match="candidates must be a whole number of at most 5; got 6. .* of 5 objects"):
+    with pytest.raises(ValueError, match=r"candidates must be a whole number of at most 5; got 6\. .* of 5 objects"):
         choose_n_clusters(np.ones((5, 2)), candidates=[2, 6])
     with pytest.raises(ValueError, match="candidates must hold at least one number of clusters; got 3"):
         choose_n_clusters(np.ones((5, 2)), candidates=3)

@@ -212,7 +212,9 @@ def choose_n_clusters(
         raise ValueError("X must hold at least one object; got none.")
     numbers = None if candidates is None else _checked(candidates, n)
     if estimator is not None and not (isinstance(estimator, EvidentialClusterer) and hasattr(estimator, "n_clusters")):
-        raise TypeError(f"estimator must be one of softecm's that takes n_clusters; got {estimator!r}. SoftECM() is usual.")
+        raise TypeError(
+            f"estimator must be one of softecm's that takes n_clusters; got {estimator!r}. SoftECM() is usual."
+        )
     base, why = _with_metric(SoftECM() if estimator is None else estimator, X)
     if random_state is not None:
         base = clone(base).set_params(random_state=random_state)
@@ -289,7 +291,9 @@ class _Task(Generic[Model]):
             warnings.simplefilter("always")
             result = model.fit(X) if self.fit is None else self.fit(model, X)
         if result is not None and not isinstance(result, type(model)):
-            raise TypeError(f"fit must return the fitted estimator, or None for one that was cut short; got {result!r}.")
+            raise TypeError(
+                f"fit must return the fitted estimator, or None for one that was cut short; got {result!r}."
+            )
         return result, [one for one in warned if not issubclass(one.category, NumberOfGroupsWarning)]
 
     def final(self, c: int) -> tuple[Model, Warned]:
