@@ -132,6 +132,8 @@ def test_stretches_of_a_series_have_no_empty_column(run: Run, rng: np.random.Gen
     assert run("cluster", "s.npy", "-c", 2, "-o", "found", "--n-init", 1, "-q", "--metric", "series-euclidean")[0] == 0
     code, out, err = run("explain", "found", "--object", "3")
     assert code == 0, err
+    assert out.startswith("Series 3 ")
+    assert "X[2]" not in out  # that is how Python finds it
     assert "steps" in out
     assert "value" not in out
     assert "how much closer the stretch puts it" in " ".join(out.split())

@@ -267,8 +267,7 @@ def _written(context: typer.Context, typed: Collection[str]) -> tuple[tuple[str,
         elif one.param_type_name == "argument":
             words.append((one.name, (str(value),)))
         else:
-            several = value if isinstance(value, list | tuple) else [value]
-            words += [(one.name, (option, str(each))) for each in several]
+            words += [(one.name, (option, str(each))) for each in (value if one.multiple else [value])]
     return tuple(words)
 
 

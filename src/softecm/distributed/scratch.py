@@ -46,8 +46,9 @@ def _replaced(block: Block, swap: Callable[[Any], object]) -> Block:
             return {name: walk(part) for name, part in value.items()}
         if is_dataclass(value) and not isinstance(value, type):
             parts = {field.name: getattr(value, field.name) for field in fields(value) if field.init}
-            if any(isinstance(part, Tensor | Place | dict) for part in parts.values()):
-                return replace(value, **{name: walk(part) for name, part in parts.items()})
+            walked = {name: walk(part) for name, part in parts.items()}
+            if any(walked[name] is not part for name, part in parts.items()):
+                return replace(value, **walked)
         return value
 
     return block._replace(objects=walk(block.objects), weights=walk(block.weights))

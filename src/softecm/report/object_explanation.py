@@ -117,7 +117,7 @@ def explain_object(
             replace(pull, column=f"{about.kind} {pull.column}".lstrip(), noise=pull.noise and pull.column not in far)
             for pull in about.pulls(0, chosen, terms.values[0])
         ]
-    who = place(noun.capitalize(), row) if called == str(row + 1) else called
+    who = place(noun.capitalize(), row) if ids is None else called
     near = _neighbours(model, one, row, names)
     text = sentence(who, decision, explanation, partition.focal_sets, noun) + named_nearest(near)
     return ObjectExplanation(called, decision, tuple(clusters[k] for k in chosen), tuple(pulls), text, near)

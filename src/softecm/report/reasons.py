@@ -254,8 +254,7 @@ class Noise:
 def columns_set_aside(model: object) -> frozenset[str]:
     """Columns of a table without a weight in the distance, because they say nothing about the groups."""
     weights = getattr(getattr(getattr(model, "model_", None), "metric", None), "feature_weights", None)
-    shares = weights if isinstance(weights, dict) else {}
-    return frozenset(name for name, share in shares.items() if not np.any(share))
+    return frozenset(name for name, share in (weights or {}).items() if not np.any(share))
 
 
 def noise_of(model: Comparing, X: Data) -> Noise | None:

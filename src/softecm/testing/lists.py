@@ -26,11 +26,6 @@ def all_estimators() -> list[tuple[str, type]]:
     >>> "SoftECM" in dict(all_estimators())
     True
     """
-    from sklearn.base import ClusterMixin
+    from softecm import algorithms
 
-    import softecm
-
-    public = [(name, getattr(softecm, name)) for name in softecm.__all__ if name[0].isupper()]
-    return sorted(
-        (name, value) for name, value in public if isinstance(value, type) and issubclass(value, ClusterMixin)
-    )
+    return [(name, getattr(algorithms, name)) for name in algorithms.__all__]
