@@ -15,7 +15,7 @@ from sklearn.metrics import adjusted_rand_score
 from softecm import SoftECM, load_model, read_table
 from softecm.datasets import load_diamond, make_cbf
 from softecm.distances import Mixed, SoftDTW, SquaredEuclidean
-from softecm.distances.auto import ALIKE, ASKED, CATEGORIES, GAPS, UNITS, Look, choose
+from softecm.distances.auto import ALIKE, CATEGORIES, GAPS, REQUESTED, UNITS, Look, choose
 from softecm.spaces.column_roles import BY_LOOK, BY_NAME, left_out
 
 FEW = (
@@ -108,7 +108,7 @@ def test_a_fit_keeps_and_logs_what_was_taken(caplog):
 def test_what_was_asked_for_is_taken_and_never_scaled():
     model = SoftECM(2, metric="sqeuclidean", **FAST).fit(UNLIKE)
     assert isinstance(model.metric_, SquaredEuclidean)
-    assert (model.metric_reason_, model.left_out_) == (ASKED, {})
+    assert (model.metric_reason_, model.left_out_) == (REQUESTED, {})
     plain = ((UNLIKE[:, None] - model.cluster_centers_) ** 2).sum(-1)
     np.testing.assert_allclose(model.transform(UNLIKE), plain)
     named = SoftECM(2, metric="sqeuclidean", **FAST).fit(frame(number=range(60)))

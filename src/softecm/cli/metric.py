@@ -44,7 +44,7 @@ def _for_objects(name: str, scale: str, loaded: Loaded, n_clusters: int | None) 
     from scipy.sparse import issparse
 
     from softecm.distances import SEMI_METRICS
-    from softecm.distances.auto import ASKED, AUTO, SERIES_AUTO, SPARSE, Look, MetricChoice, kind_of, series_choice
+    from softecm.distances.auto import AUTO, REQUESTED, SERIES_AUTO, SPARSE, Look, MetricChoice, kind_of, series_choice
     from softecm.spaces.real import RealVectors
 
     check_choice("metric", name, (AUTO, SERIES_AUTO, *SEMI_METRICS))
@@ -60,7 +60,7 @@ def _for_objects(name: str, scale: str, loaded: Loaded, n_clusters: int | None) 
     if name != AUTO:
         if loaded.gaps and SEMI_METRICS[name].space is RealVectors:
             raise Problem(_no_gaps(name, loaded))
-        return MetricChoice(name, ASKED)
+        return MetricChoice(name, REQUESTED)
     if issparse(loaded.data):
         return MetricChoice("sqeuclidean", SPARSE)
     look = Look.of(loaded.data)  # which columns to take, the reader has said
@@ -123,12 +123,12 @@ def _scaled(name: str, loaded: Loaded, scale: str) -> MetricChoice:
 def _equally_weighted(choice: MetricChoice, loaded: Loaded) -> MetricChoice:
     """The same with all columns counting alike."""
     from softecm.distances import Mixed
-    from softecm.distances.auto import ASKED
+    from softecm.distances.auto import REQUESTED
 
     if loaded.shape == "series" or loaded.has_views:
         raise Problem("--weights equal is for columns of a table, and the file holds series or views: leave it out.")
     if choice.name != Mixed.name:
-        if choice.reason == ASKED:
+        if choice.reason == REQUESTED:
             raise Problem(f"--weights equal goes with --metric auto or mixed, which weigh columns; got {choice.name}.")
         return choice
     metric = choice.metric if isinstance(choice.metric, Mixed) else Mixed()

@@ -49,7 +49,7 @@ UNITS = "the columns are in different units, so each is scaled"
 ALIKE = "the columns are in comparable units and used unscaled"
 VIEWS = "every view counts alike"
 SPARSE = "sparse rows are used unscaled"
-ASKED = "as asked"
+REQUESTED = "as asked"
 
 #: What ``metric=`` may say instead of a metric: look at the data; the second is for series only and does the same.
 AUTO, SERIES_AUTO = "auto", "series-auto"
@@ -228,7 +228,7 @@ def choose_for(metric: object, X: object, n_clusters: int | None) -> MetricChoic
     if metric == SERIES_AUTO:
         return series_choice(X, n_clusters).tell()
     if metric != AUTO:
-        return MetricChoice(metric, ASKED)
+        return MetricChoice(metric, REQUESTED)
     raw = raw_data(X)
     choice = choose(raw, n_clusters).tell()
     for mind in far_values(choice.metric, raw.without(choice.left_out), lambda row: place("row", row)):

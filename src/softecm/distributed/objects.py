@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 from torch import Tensor
 
 from softecm._engine import threads
-from softecm.distances.auto import ASKED, AUTO, SERIES_AUTO, Look, MetricChoice, kind_of, resolve_metric
+from softecm.distances.auto import AUTO, REQUESTED, SERIES_AUTO, Look, MetricChoice, kind_of, resolve_metric
 from softecm.distances.base import Learner, SemiMetric, distances_of
 from softecm.distances.series_auto import choose_series
 from softecm.distributed import passes
@@ -220,7 +220,7 @@ def choose_for_blocks(metric: object, source: Source, n_clusters: int | None) ->
     by the first block.
     """
     if metric not in (AUTO, SERIES_AUTO):
-        return MetricChoice(metric, ASKED)
+        return MetricChoice(metric, REQUESTED)
     kind = kind_of(source.look)
     if (kind == "series" or metric == SERIES_AUTO) and len(source):
         best = choose_series(next(source.read()), n_clusters, " of the first block")
