@@ -18,7 +18,7 @@ def read_delimited(path: Path, options: ReadOptions) -> Sheet:
     import pandas as pd
 
     dialect = sniff(path, options)
-    _, below = check_rows(path, dialect)
+    below = check_rows(path, dialect)
     if below:
         note = f"the last {len(below)} lines have one cell and are skipped." if len(below) > 1 else LAST
         dialect = replace(dialect, skipped=(*dialect.skipped, *below), notes=(*dialect.notes, note))

@@ -195,12 +195,12 @@ def split_rows(lines: Sequence[str], delimiter: str) -> list[list[str]]:
     return [row for row in csv.reader(filled, delimiter=delimiter, skipinitialspace=True) if row]
 
 
-def check_rows(path: Path, dialect: Dialect) -> tuple[int, list[int]]:
-    """Number of rows, and the lines of one cell at the very end, such as a source, which are no rows (counted from 0).
+def check_rows(path: Path, dialect: Dialect) -> list[int]:
+    """The lines of one cell at the very end, such as a source, which are no rows (counted from 0).
 
     Raises a ``ReadError`` at the first line with too many or too few cells, or that can't be decoded.
     """
-    count, line, below = 0, -1, list[int]()
+    line, below, is_first = -1, list[int](), True
     wanted, skipped = dialect.n_fields, frozenset(dialect.skipped)
     try:
         for line, cells in _widths(path, dialect):
@@ -211,10 +211,10 @@ def check_rows(path: Path, dialect: Dialect) -> tuple[int, list[int]]:
                 continue
             if below:
                 raise ReadError(_ragged(path, below[0] + 1, 1, wanted, dialect.delimiter))
-            unnamed = not count and dialect.header and cells == wanted - 1
+            unnamed = is_first and dialect.header and cells == wanted - 1
             if cells != wanted and not unnamed:
                 raise ReadError(_ragged(path, line + 1, cells, wanted, dialect.delimiter))
-            count += 1
+            is_first = False
     except UnicodeDecodeError as error:
         raise ReadError(
             f"{path} is not written in {dialect.encoding} (line {line + 2}): give {option('encoding')}, such as cp1252."
@@ -223,7 +223,7 @@ def check_rows(path: Path, dialect: Dialect) -> tuple[int, list[int]]:
         raise ReadError(
             f"{path} can't be read as a table (line {line + 2}: {error}): give {option('delimiter')}."
         ) from error
-    return count - dialect.header, below
+    return below
 
 
 def _widths(path: Path, dialect: Dialect) -> Iterator[tuple[int, int]]:
