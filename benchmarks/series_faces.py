@@ -1,13 +1,14 @@
 """Shape, slope and texture of series, alone and combined, by rules that need no labels.
 
     python benchmarks/series_faces.py made --draws 101,102       # made-up series (made_series.py)
+    python benchmarks/series_faces.py other --draws 101,102      # of other kinds (other_series.py)
     python benchmarks/series_faces.py archive                    # eight sets below the folder SOFTECM_DATA, as they are
     python benchmarks/series_faces.py archive --scaled           # the same, z-normalized beforehand as archive.py does
 
 One fit of SoftECM for each method, with the true number of classes and ``n_init=3``. Methods: the default, Soft-DTW alone,
 each face alone (z-normalized), and three faces combined with equal weights, z-normalized or raw. The default weighs faces by
-how clear their groups are (``softecm.distances.series_auto``); its power, 6, was chosen on made-up draws and the archive
-sets, labels in view. ``--write`` puts the table into ``benchmarks/results/series_faces_*.md``.
+how clear their groups are (``softecm.distances.series_auto``); its power, 6, was chosen on draws of `made_series.py` and the
+archive sets, labels in view; `other_series.py` is newer. ``--write`` puts the table into ``benchmarks/results/series_faces_*.md``.
 """
 
 from __future__ import annotations
@@ -24,6 +25,7 @@ from typing import Any
 import archive
 import made_series
 import numpy as np
+import other_series
 from scoreboard import ARCHIVE
 from sklearn.metrics import adjusted_rand_score
 
@@ -54,11 +56,18 @@ METHODS: dict[str, Callable[[Series, int], Any]] = {
 }
 
 
-def made(draws: list[int]) -> Iterator[Problem]:
+GENERATORS = {
+    "made": (made_series.KINDS, made_series.made_series),
+    "other": (other_series.KINDS, other_series.other_series),
+}
+
+
+def made(part: str, draws: list[int]) -> Iterator[Problem]:
     """Made-up sets of every kind."""
+    kinds, draw = GENERATORS[part]
     for seed in draws:
-        for kind in made_series.KINDS:
-            data = made_series.made_series(kind, seed)
+        for kind in kinds:
+            data = draw(kind, seed)
             yield kind, data.X, data.y
 
 
@@ -96,15 +105,14 @@ def table(found: dict[str, dict[str, list[float]]]) -> list[str]:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("part", choices=("made", "archive"))
-    parser.add_argument("--draws", default="101,102", help="of made: numbers with commas")
+    parser.add_argument("part", choices=(*GENERATORS, "archive"))
+    parser.add_argument("--draws", default="101,102", help="of made-up series: numbers with commas")
     parser.add_argument("--scaled", action="store_true", help="z-normalize the archive sets beforehand")
     parser.add_argument("--write", action="store_true", help="into benchmarks/results/")
     options = parser.parse_args()
     warnings.simplefilter("ignore")
-    problems = (
-        made([int(part) for part in options.draws.split(",")]) if options.part == "made" else archives(options.scaled)
-    )
+    draws = [int(draw) for draw in options.draws.split(",")]
+    problems = archives(options.scaled) if options.part == "archive" else made(options.part, draws)
     typed = " ".join(word for word in sys.argv[1:] if word != "--write")
     lines = ["Adjusted Rand index, the true number of classes.", "", *table(scores(problems)), ""]
     text = "\n".join([*lines, f"Made by `python benchmarks/series_faces.py {typed}`."]) + "\n"

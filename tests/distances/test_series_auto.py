@@ -18,17 +18,17 @@ from softecm.distances.series_auto import (
     TEXTURE,
     VIEWS,
     Option,
-    around_medoids,
     band_for,
     choose_series,
     different_series,
     distances,
-    faces,
-    grouped,
-    kept_together,
+    k_means_labels,
+    k_medoids_labels,
+    neighbours_together,
     series_views,
     shortened,
-    weighed,
+    view_metrics,
+    weighted_options,
 )
 from softecm.losses import SeriesLoss
 from softecm.scores import adjusted_rand_index
@@ -113,7 +113,7 @@ def test_four_are_tried_and_the_one_that_is_used_comes_first(rng):
     X, _ = bumps(rng, amplitude=True)
     found = choose_series(X, 2)
     assert len({one.name for one in found.tried}) == 4
-    values = [one.clear for one in found.tried]
+    values = [one.clarity for one in found.tried]
     assert values == sorted(values, reverse=True)
     assert f"clarity of the groups from 0 to 1: {values[0]:.2f}, at best" in found.reason
     assert all(-1.0 <= value <= 1.0 for value in values)
@@ -121,20 +121,20 @@ def test_four_are_tried_and_the_one_that_is_used_comes_first(rng):
     assert len(choose_series(scaled, 2).tried) == 2  # level and amplitude are gone: the texture is left to decide
 
 
-def test_views_count_by_the_clearness_of_their_own_groups(rng, monkeypatch):
+def test_views_count_by_the_clarity_of_their_own_groups(rng, monkeypatch):
     clear = {SHAPE: 0.9, SLOPE: 0.8, FREQUENCIES: 0.3, PATTERNS: 0.2}
     monkeypatch.setattr(
-        series_auto, "compared", lambda rows, znormalise: {k: np.full((9, 9), v) for k, v in clear.items()}
+        series_auto, "distance_tables", lambda rows, znormalise: {k: np.full((9, 9), v) for k, v in clear.items()}
     )
-    monkeypatch.setattr(series_auto, "clearness", lambda d, numbers: float(d[0, 0]))
-    by_patterns, by_frequencies = weighed([], True, [2])
+    monkeypatch.setattr(series_auto, "clarity", lambda d, numbers: float(d[0, 0]))
+    by_patterns, by_frequencies = weighted_options([], True, [2])
     slope = (8 / 9) ** POWER
     assert (by_patterns[0].texture, by_frequencies[0].texture) == (PATTERNS, FREQUENCIES)
     for (option, together), texture in ((by_patterns, 0.2), (by_frequencies, 0.3)):
         assert option.weights == pytest.approx((1.0, slope, LEAST_WEIGHT))
         assert together == pytest.approx(0.9 + slope * 0.8 + LEAST_WEIGHT * texture)
-    monkeypatch.setattr(series_auto, "clearness", lambda d, numbers: -0.1)  # nothing is clear: all count alike
-    assert [len(set(option.weights)) for option, _ in weighed([], True, [2])] == [1, 1]
+    monkeypatch.setattr(series_auto, "clarity", lambda d, numbers: -0.1)  # nothing is clear: all count alike
+    assert [len(set(option.weights)) for option, _ in weighted_options([], True, [2])] == [1, 1]
 
 
 def test_phase_leaves_the_texture_of_frequencies_and_shape_that_of_patterns(rng):
@@ -168,7 +168,7 @@ def test_neither_the_order_nor_copies_matter(rng):
     for other in (X[order], np.concatenate([X, X[order]]), list(X)):
         again = choose_series(other, 2)
         assert again.metric == found.metric
-        np.testing.assert_allclose([t.clear for t in again.tried], [t.clear for t in found.tried], atol=1e-9)
+        np.testing.assert_allclose([t.clarity for t in again.tried], [t.clarity for t in found.tried], atol=1e-9)
 
 
 def test_many_and_long_series_are_made_fewer_and_shorter(rng):
@@ -196,13 +196,13 @@ def test_the_matrix_is_that_of_the_metric(rng):
     X = rng.normal(size=(20, 12, 2))
     for metric in (SoftDTW(), ConvolutionFeatures()):
         np.testing.assert_allclose(distances(metric, list(X)), series_distances(X, metric=metric), atol=1e-9)
-    assert all(np.array_equal(d, d.T) for d in [distances(m, list(X)) for m in faces(True).values()])
+    assert all(np.array_equal(d, d.T) for d in [distances(m, list(X)) for m in view_metrics(True).values()])
 
 
 def test_groups_are_those_of_k_means(rng):
     x = np.concatenate([rng.normal(size=(10, 2)), 8 + rng.normal(size=(14, 2))])
     squares = ((x[:, None] - x) ** 2).sum(-1)
-    labels = grouped(squares, 2)
+    labels = k_means_labels(squares, 2)
     assert adjusted_rand_index(labels, np.repeat([0, 1], [10, 14])) == 1.0
     means = np.stack([x[labels == k].mean(0) for k in range(2)])
     np.testing.assert_array_equal(((x[:, None] - means) ** 2).sum(-1).argmin(1), labels)
@@ -212,7 +212,7 @@ def test_medoids_are_the_best_there_are(rng):
     for _ in range(5):
         x = rng.normal(size=(14, 2))
         d = np.linalg.norm(x[:, None] - x, axis=-1)
-        labels = around_medoids(d, 3)
+        labels = k_medoids_labels(d, 3)
         costs = {m: d[:, m].min(1).sum() for m in combinations(range(14), 3)}
         cost = sum(d[np.ix_(labels == k, labels == k)].sum(0).min() for k in range(3))
         assert cost <= 1.03 * min(costs.values())
@@ -222,11 +222,11 @@ def test_what_is_kept_together():
     place = np.array([0.0, 0.1, 0.2, 0.3, 5.0, 5.1, 5.2, 5.3])
     d = np.abs(place[:, None] - place)
     halves = np.repeat([0, 1], 4)
-    assert kept_together(d, halves, 2) == 1.0
+    assert neighbours_together(d, halves, 2) == 1.0
     # Three neighbours each: of the other kind two of three, beyond chance (three of seven) by less than nothing.
-    assert kept_together(d, np.arange(8) % 2, 2) == pytest.approx((1 / 3 - 3 / 7) / (1 - 3 / 7))
-    assert kept_together(d, np.zeros(8, dtype=int), 2) == 0.0
-    assert kept_together(d**3, halves, 2) == 1.0  # the order is all that counts
+    assert neighbours_together(d, np.arange(8) % 2, 2) == pytest.approx((1 / 3 - 3 / 7) / (1 - 3 / 7))
+    assert neighbours_together(d, np.zeros(8, dtype=int), 2) == 0.0
+    assert neighbours_together(d**3, halves, 2) == 1.0  # the order is all that counts
 
 
 def test_where_the_number_is_not_known_one_combination_serves_all(rng):
@@ -323,7 +323,7 @@ def test_series_of_100_000_steps_are_weighed(rng):
     steps = np.arange(100_000)
     X = [np.sin(speed * steps) + 0.1 * rng.normal(size=len(steps)) for speed in (0.001, 0.003) for _ in range(4)]
     found = choose_series([row[:, None] for row in X], 2)
-    assert found.tried[0].clear == 1.0
+    assert found.tried[0].clarity == 1.0
     assert found.metric.metrics[SHAPE].band == 8
 
 

@@ -21,7 +21,7 @@ from softecm.report.words import plain
 
 if TYPE_CHECKING:
     from softecm.distances.auto import MetricChoice
-    from softecm.distances.series_auto import Tried
+    from softecm.distances.series_auto import Candidate
     from softecm.readers import Loaded
 
 NARROW = 72  # below this width a table of columns can't be read
@@ -93,13 +93,13 @@ def remarks(out: Console, sentences: Sequence[str]) -> None:
 # ------------------------------------------------------------------ what was understood
 
 
-def _tried(distances: Sequence[Tried]) -> Table:
+def _tried(distances: Sequence[Candidate]) -> Table:
     """The combinations of views that were compared, the one that is used first."""
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 2))
     table.add_column("views")
     table.add_column("clarity of the groups", justify="right", style="dim")
     for k, one in enumerate(distances):
-        table.add_row(one.name if k else f"{one.name} (used)", f"{one.clear:.2f}")
+        table.add_row(one.name if k else f"{one.name} (used)", f"{one.clarity:.2f}")
     return table
 
 

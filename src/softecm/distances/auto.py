@@ -17,7 +17,7 @@ from softecm._warnings import ReadingWarning, warn
 from softecm._wording import option
 from softecm.distances.base import SemiMetric, check_kind
 from softecm.distances.mixed import Mixed
-from softecm.distances.series_auto import Tried, choose_series
+from softecm.distances.series_auto import Candidate, choose_series
 from softecm.distances.squared_euclidean import SquaredEuclidean
 from softecm.spaces.base import Space
 from softecm.spaces.column_roles import (
@@ -63,7 +63,7 @@ class MetricChoice:
     reason: str
     left_out: Mapping[str, str] = field(default_factory=dict)
     requested: str = AUTO
-    tried: tuple[Tried, ...] = ()  # where several were compared, best first
+    tried: tuple[Candidate, ...] = ()  # where several were compared, best first
 
     @property
     def name(self) -> str:

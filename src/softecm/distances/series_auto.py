@@ -53,20 +53,20 @@ Series = Sequence[Floats]  # (steps, channels) each
 
 
 @dataclass(frozen=True)
-class Tried:
+class Candidate:
     """A way to combine the views, and how clearly its groups keep neighbours together, at most 1; the larger the better."""
 
     name: str
-    clear: float
+    clarity: float
 
 
 @dataclass(frozen=True)
-class Found:
+class SeriesChoice:
     """The metric that was taken, as ``metric=`` has it, why, and all that were tried, best first."""
 
     metric: str | SemiMetric
     reason: str
-    tried: tuple[Tried, ...] = ()
+    tried: tuple[Candidate, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -82,7 +82,7 @@ class Option:
         """In words."""
         return f"texture of {self.texture}{'' if self.znormalise else ', with level'}"
 
-    def said(self) -> str:
+    def description(self) -> str:
         """What is compared, as a part of a sentence."""
         texture = "" if self.texture == EVERYTHING else f" of {self.texture}"
         shares = [f"{weight / sum(self.weights):.0%}" for weight in self.weights]
@@ -97,7 +97,7 @@ class Option:
 def series_views(option: Option, steps: int = 2) -> Combined:
     """Shape, slope and texture of series of about so many steps as one metric; prototypes are shown as series."""
     weights = dict(zip(VIEWS, option.weights, strict=True))
-    parts = faces(option.znormalise, option.texture, band_for(steps))
+    parts = view_metrics(option.znormalise, option.texture, band_for(steps))
     return Combined(parts, weights="equal" if len(set(option.weights)) == 1 else weights, shown=SHAPE)
 
 
@@ -106,7 +106,7 @@ def band_for(steps: int) -> int | None:
     return None if steps * steps <= PAIR_CELLS else max(LEAST_BAND, PAIR_CELLS // (2 * steps))
 
 
-def faces(znormalise: bool, texture: str = EVERYTHING, band: int | None = None) -> dict[str, SemiMetric]:
+def view_metrics(znormalise: bool, texture: str = EVERYTHING, band: int | None = None) -> dict[str, SemiMetric]:
     """The three views."""
     return {
         SHAPE: SoftDTW(gamma="auto", band=band, znormalise=znormalise),
@@ -115,7 +115,7 @@ def faces(znormalise: bool, texture: str = EVERYTHING, band: int | None = None) 
     }
 
 
-def choose_series(X: object, n_clusters: int | None = None, where: str = "") -> Found:
+def choose_series(X: object, n_clusters: int | None = None, where: str = "") -> SeriesChoice:
     """The combination of views with the clearest groups, for so many clusters, or for 2 to 6 where that is not known.
 
     Parameters
@@ -131,12 +131,12 @@ def choose_series(X: object, n_clusters: int | None = None, where: str = "") -> 
     >>> import numpy as np
     >>> t, rng = np.arange(40), np.random.default_rng(0)
     >>> X = [np.sin(2 * np.pi * (f * t / 40 + rng.random())) for f in (2, 5) for _ in range(12)]  # any phase
-    >>> choose_series(X, 2).tried[0].clear
+    >>> choose_series(X, 2).tried[0].clarity
     1.0
     """
     rows = to_list(X)
     if min(len(row) for row in rows) < 3:
-        return Found("softdtw", "series of two steps have no slope: soft-DTW on their values")
+        return SeriesChoice("softdtw", "series of two steps have no slope: soft-DTW on their values")
     numbers = UNKNOWN if n_clusters is None else [n_clusters]
     steps = int(np.median([len(row) for row in rows]))
     few = different_series(rows, max(numbers))
@@ -144,27 +144,27 @@ def choose_series(X: object, n_clusters: int | None = None, where: str = "") -> 
     if len(few) < FEWEST * min(numbers) or max(numbers) < 2:
         why = "one cluster gives nothing" if max(numbers) < 2 else "too few different series"
         option = Option(same)
-        return Found(series_views(option, steps), f"{option.said()} ({why} to judge by)")
-    clear = dict(part for znormalise in {True, same} for part in weighed(few, znormalise, numbers))
+        return SeriesChoice(series_views(option, steps), f"{option.description()} ({why} to judge by)")
+    clear = dict(part for znormalise in {True, same} for part in weighted_options(few, znormalise, numbers))
     order = sorted(clear, key=lambda option: (-clear[option], not option.znormalise))
     best = order[0]
     other = next((option for option in order if option.znormalise != best.znormalise), None)
     beside = "" if other is None else f", at best {clear[other]:.2f} if {other.level()}"
-    told = f"clarity of the groups from 0 to 1: {clear[best]:.2f}{beside}; on {len(few)} series{where}"
-    tried = tuple(Tried(option.name, clear[option]) for option in order)
-    return Found(series_views(best, steps), f"{best.said()} ({told})", tried)
+    evidence = f"clarity of the groups from 0 to 1: {clear[best]:.2f}{beside}; on {len(few)} series{where}"
+    tried = tuple(Candidate(option.name, clear[option]) for option in order)
+    return SeriesChoice(series_views(best, steps), f"{best.description()} ({evidence})", tried)
 
 
-def weighed(rows: Series, znormalise: bool, numbers: Sequence[int]) -> Iterator[tuple[Option, float]]:
-    """A combination for each texture, its views weighed by their own clearness, and how clear its groups are."""
-    tables = compared(rows, znormalise)
-    own = {name: max(clearness(d, numbers), 0.0) ** POWER for name, d in tables.items()}
+def weighted_options(rows: Series, znormalise: bool, numbers: Sequence[int]) -> Iterator[tuple[Option, float]]:
+    """A combination for each texture, its views weighed by their own clarity, and how clear its groups are."""
+    tables = distance_tables(rows, znormalise)
+    own = {name: max(clarity(d, numbers), 0.0) ** POWER for name, d in tables.items()}
     for texture in TEXTURES:
         views = SHAPE, SLOPE, texture
         most = max(own[view] for view in views) or 1.0
         weights = tuple(max(own[view] / most, LEAST_WEIGHT) for view in views)
         joint = sum(weight * tables[view] for weight, view in zip(weights, views, strict=True))
-        yield Option(znormalise, texture, weights), clearness(np.asarray(joint), numbers)
+        yield Option(znormalise, texture, weights), clarity(np.asarray(joint), numbers)
 
 
 def different_series(rows: Series, n_clusters: int) -> list[Floats]:
@@ -183,11 +183,11 @@ def shortened(rows: Series, steps: float) -> list[Floats]:
     return list(in_blocks(SeriesBatch(values), size).values.numpy())
 
 
-def compared(rows: Series, znormalise: bool) -> dict[str, Floats]:
+def distance_tables(rows: Series, znormalise: bool) -> dict[str, Floats]:
     """All distances (n, n) of series of one length by shape, slope and each texture, of mean 1."""
     n, channels = len(rows), rows[0].shape[1]
     short, long = shortened(rows, np.sqrt(CELLS / (0.5 * n * n * channels))), shortened(rows, TEXTURE_STEPS)
-    elastic = faces(znormalise)
+    elastic = view_metrics(znormalise)
     found = {view: distances(elastic[view], short) for view in (SHAPE, SLOPE)}
     for texture in TEXTURES:
         found[texture] = distances(ConvolutionFeatures(znormalise=znormalise, of=texture), long)
@@ -201,12 +201,12 @@ def distances(metric: SemiMetric, rows: Series) -> Floats:
     return table_of(metric.fitted(x, None), x, space.starts(x, torch.arange(n)))
 
 
-def clearness(squares: Floats, numbers: Sequence[int]) -> float:
+def clarity(squares: Floats, numbers: Sequence[int]) -> float:
     """How clearly groups keep neighbours together, on average over numbers of clusters."""
-    return float(np.mean([kept_together(squares, grouped(squares, c), c) for c in numbers]))
+    return float(np.mean([neighbours_together(squares, k_means_labels(squares, c), c) for c in numbers]))
 
 
-def kept_together(d: Floats, labels: NDArray[np.intp], n_clusters: int) -> float:
+def neighbours_together(d: Floats, labels: NDArray[np.intp], n_clusters: int) -> float:
     """How far nearest neighbours lie in one group, beyond chance: 1 all of them, 0 as chance has it.
 
     As many neighbours as the root of the number of objects, or half of a group, whichever are fewer; at least three.
@@ -220,9 +220,9 @@ def kept_together(d: Floats, labels: NDArray[np.intp], n_clusters: int) -> float
     return (kept - chance) / (1.0 - chance) if chance < 1.0 else 0.0
 
 
-def grouped(squares: Floats, n_clusters: int) -> NDArray[np.intp]:
+def k_means_labels(squares: Floats, n_clusters: int) -> NDArray[np.intp]:
     """K-means on squared distances (n, n), begun at medoids; no random numbers."""
-    labels = around_medoids(squares, n_clusters)
+    labels = k_medoids_labels(squares, n_clusters)
     for _ in range(ROUNDS):
         inside = np.eye(n_clusters)[labels]
         inside /= np.maximum(inside.sum(0), 1.0)
@@ -235,7 +235,7 @@ def grouped(squares: Floats, n_clusters: int) -> NDArray[np.intp]:
     return labels
 
 
-def around_medoids(d: Floats, n_clusters: int) -> NDArray[np.intp]:
+def k_medoids_labels(d: Floats, n_clusters: int) -> NDArray[np.intp]:
     """Groups around the medoids of least total distance that adding one by one and then swapping finds (PAM)."""
     medoids = [int(d.sum(0).argmin())]
     while len(medoids) < n_clusters:
