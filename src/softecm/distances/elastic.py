@@ -140,8 +140,7 @@ class Elastic(SemiMetric):
         from softecm.kernels.elastic.steps import step_costs
 
         a, b = self.seen(as_batch(x)), self.seen(SeriesBatch(v))
-        n, steps = a.values.shape[:2]
-        lengths = np.full(n, steps) if a.lengths is None else a.lengths.cpu().numpy()
+        lengths = a.ends.cpu().numpy()
         parts = [[t.detach().double().cpu().numpy() for t in part] for part in self.parts(a.values, b.values)]
         costs = sum(torch.from_numpy(step_costs(xc, lengths, vc, self.rule(), self.band)) for xc, vc in parts)
         out = self.by_step(torch.as_tensor(costs), v.shape[1])
@@ -321,9 +320,7 @@ def aligned(metric: Elastic, x: SeriesBatch, v: Tensor, weights: Tensor, pairs: 
 
 def znormalised(values: Tensor, lengths: Tensor | None) -> Tensor:
     """Every series with mean 0 and standard deviation 1 in each channel; a constant channel becomes zero."""
-    inside = torch.ones_like(values[..., :1], dtype=torch.bool)
-    if lengths is not None:
-        inside = (torch.arange(values.shape[1], device=values.device) < lengths[:, None])[..., None]
+    inside = SeriesBatch(values, lengths).inside[..., None]
     count = inside.sum(1, keepdim=True)
     level = torch.where(inside, values, 0.0).sum(1, keepdim=True) / count
     centred = torch.where(inside, values - level, 0.0)

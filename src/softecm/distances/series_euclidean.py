@@ -84,8 +84,7 @@ def observed_steps(batch: SeriesBatch, steps: int) -> tuple[Tensor, Tensor | Non
         values = batch.values[:, :steps]
     if batch.lengths is None and batch.observed is None and longest >= steps:
         return values, None
-    ends = torch.full((n,), longest, device=values.device) if batch.lengths is None else batch.lengths
-    seen = (torch.arange(steps, device=values.device) < ends[:, None])[..., None].expand(n, steps, channels)
+    seen = SeriesBatch(values, batch.ends).inside[..., None].expand(n, steps, channels)
     if batch.observed is not None:
         seen = seen.clone()
         seen[:, : min(longest, steps)] &= batch.observed[:, :steps]

@@ -329,8 +329,7 @@ def stacked(batch: SeriesBatch, v: Tensor) -> tuple[Tensor, Tensor | None]:
         return torch.cat([batch.values, v]), None
     both = v.new_zeros((n + k, max(longest, steps), v.shape[2]))
     both[:n, :longest], both[n:, :steps] = batch.values, v
-    ends = torch.full((n,), longest) if batch.lengths is None else batch.lengths
-    return both, torch.cat([ends, torch.full((k,), steps)])
+    return both, torch.cat([batch.ends, torch.full((k,), steps)])
 
 
 def both_ways(a: T, b: T, *, divergence: bool) -> list[tuple[T, T]]:
@@ -355,10 +354,8 @@ def step_terms(batch: SeriesBatch, v: Tensor, gamma: float, band: int | None, di
     """What each step of each prototype adds to given distances (n, k) -> (n, k, steps)."""
     from softecm.kernels.elastic.steps import shares_of_steps
 
-    n, steps = batch.values.shape[:2]
-    lengths = np.full(n, steps) if batch.lengths is None else batch.lengths.cpu().numpy()
-    arrays = [t.detach().double().cpu().numpy() for t in (batch.values, v, distances)]
-    return torch.from_numpy(shares_of_steps(arrays[0], lengths, arrays[1], gamma, band, arrays[2]))
+    values, prototypes, each = (t.detach().double().cpu().numpy() for t in (batch.values, v, distances))
+    return torch.from_numpy(shares_of_steps(values, batch.ends.cpu().numpy(), prototypes, gamma, band, each))
 
 
 def check_face(of: object, znormalise: object) -> bool:
@@ -388,8 +385,4 @@ def gamma_of(variance: float) -> float:
 
 def steps_of(batch: SeriesBatch) -> Tensor:
     """All steps of all series (steps, channels), without padding."""
-    values = batch.values.double()
-    n, steps, _ = values.shape
-    ends = torch.full((n,), steps, device=values.device) if batch.lengths is None else batch.lengths
-    inside = torch.arange(steps, device=values.device) < ends[:, None]
-    return values[inside]
+    return batch.values.double()[batch.inside]

@@ -46,6 +46,17 @@ class SeriesBatch(ByRow):
     known: dict[Hashable, Tensor] = field(default_factory=dict)
     recent: dict[Hashable, Tensor] = field(default_factory=dict, init=False)
 
+    @property
+    def ends(self) -> Tensor:
+        """How many steps each series has (n,)."""
+        n, longest = self.values.shape[:2]
+        return torch.full((n,), longest, device=self.values.device) if self.lengths is None else self.lengths
+
+    @property
+    def inside(self) -> Tensor:
+        """Which steps lie within each series (n, L)."""
+        return torch.arange(self.values.shape[1], device=self.values.device) < self.ends[:, None]
+
     def __len__(self) -> int:
         return len(self.values)
 
@@ -193,21 +204,17 @@ def in_blocks(batch: SeriesBatch, steps: int) -> SeriesBatch:
     """Means over blocks of so many steps; the last block of a series may be shorter."""
     n, longest, d = batch.values.shape
     blocks = -(-longest // steps)
-    ends = torch.full((n,), longest, device=batch.values.device) if batch.lengths is None else batch.lengths
-    padded = torch.nn.functional.pad(batch.values, (0, 0, 0, blocks * steps - longest))
-    inside = torch.arange(blocks * steps, device=padded.device) < ends[:, None]
-    sums = (padded * inside[..., None]).reshape(n, blocks, steps, d).sum(2)
-    counts = inside.reshape(n, blocks, steps).sum(2)[..., None].clamp_min(1)
+    padded = SeriesBatch(torch.nn.functional.pad(batch.values, (0, 0, 0, blocks * steps - longest)), batch.ends)
+    sums = (padded.values * padded.inside[..., None]).reshape(n, blocks, steps, d).sum(2)
+    counts = padded.inside.reshape(n, blocks, steps).sum(2)[..., None].clamp_min(1)
     return SeriesBatch(sums / counts.to(sums), None if batch.lengths is None else -(-batch.lengths // steps))
 
 
 def steps_variance(batch: SeriesBatch) -> float:
     """Mean variance of the series about their own means."""
-    longest = batch.values.shape[1]
     if batch.lengths is None:
         return float(batch.values.double().var(1, correction=0).sum(-1).mean())
-    inside = (torch.arange(longest, device=batch.values.device) < batch.lengths[:, None])[..., None]
-    values, counts = batch.values.double(), batch.lengths[:, None, None].double()
+    inside, values, counts = batch.inside[..., None], batch.values.double(), batch.lengths[:, None, None].double()
     means = (values * inside).sum(1, keepdim=True) / counts
     return float((((values - means).square() * inside).sum(1) / counts[:, 0]).sum(-1).mean())
 
@@ -305,8 +312,7 @@ class SteppedSeries(SeriesSpace, savable=False):
         if picked.lengths is None and picked.values.shape[1] == length:
             return picked.values.clone()
         values = picked.values.cpu().double().numpy()
-        ends = [values.shape[1]] * len(values) if picked.lengths is None else picked.lengths.tolist()
-        drawn = [resampled(row[:end], length) for row, end in zip(values, ends, strict=True)]
+        drawn = [resampled(row[:end], length) for row, end in zip(values, picked.ends.tolist(), strict=True)]
         return torch.as_tensor(np.stack(drawn), dtype=picked.values.dtype, device=picked.values.device)
 
     def coarser(self, x: EncodedSeries) -> tuple[Self, SeriesBatch] | None:

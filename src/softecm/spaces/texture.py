@@ -136,9 +136,7 @@ class Texture(SeriesSpace):
     def _batch(self, X: Sequence[Series]) -> tuple[Tensor, Tensor]:
         """Values (n, L, d) in double precision, normalized where they should be, and lengths (n,)."""
         batch = replace(self._plain(), dtype=torch.float64).encode(list(X))
-        n, longest, _ = batch.values.shape
-        lengths = torch.full((n,), longest) if batch.lengths is None else batch.lengths
-        return (z_normalized(batch.values, lengths) if self.znormalise else batch.values), lengths
+        return (z_normalized(batch.values, batch.ends) if self.znormalise else batch.values), batch.ends
 
     def _plain(self) -> TimeSeries:
         return TimeSeries(self.length, self.layout, self.n_channels, self.dtype)
