@@ -42,8 +42,8 @@ def agreement(distances: Sequence[Floats], present: NDArray[np.bool_], counts: F
             own = counts[both]
             if own.sum() >= LEAST_COMMON:
                 pair = [distances[view][np.ix_(both, both)] for view in (a, b)]
-                found = float(correlations(pair, own)[0, 1])
-                common[a, b] = common[b, a] = found if found > NOTHING / own.sum() else 0.0
+                correlation = float(correlations(pair, own)[0, 1])
+                common[a, b] = common[b, a] = correlation if correlation > NOTHING / own.sum() else 0.0
     return common
 
 
@@ -64,9 +64,9 @@ def correlations(distances: Sequence[Floats], counts: Floats) -> Floats:
     products = flat @ flat.T
     sizes = np.sqrt(products.diagonal())
     sizes = np.outer(sizes, sizes)
-    found: Floats = np.divide(products, sizes, out=np.zeros_like(products), where=sizes > 0)
-    np.fill_diagonal(found, 0.0)
-    return found
+    correlated: Floats = np.divide(products, sizes, out=np.zeros_like(products), where=sizes > 0)
+    np.fill_diagonal(correlated, 0.0)
+    return correlated
 
 
 def _centred(distances: Floats, counts: Floats) -> Floats:
@@ -272,27 +272,27 @@ class ViewsSampled:
 
 def _few(keys: NDArray[np.uint64], counts: Floats, size: int) -> tuple[Tensor, Floats]:
     """So many objects that stand for all, counting for no more than they are: chance is that of few."""
-    rows, found = systematic(keys, counts, size)
-    return torch.as_tensor(rows), found * (size / found.sum())
+    rows, weights = systematic(keys, counts, size)
+    return torch.as_tensor(rows), weights * (size / weights.sum())
 
 
 def spread(distances: Floats, counts: Floats) -> float:
     """Half the mean distance between two objects, without those that are absurdly far from the others."""
-    kept = usual(distances, counts)
-    total = float(kept.sum())
-    return float(kept @ distances @ kept / (2.0 * total**2)) if total > 0 else 0.0
+    weights = usual(distances, counts)
+    total = float(weights.sum())
+    return float(weights @ distances @ weights / (2.0 * total**2)) if total > 0 else 0.0
 
 
 def usual(distances: Floats, counts: Floats) -> Floats:
     """What objects count for, 0 where one is absurdly far from the others."""
-    kept = counts.copy()
-    sums = distances @ kept
-    while np.count_nonzero(kept) > 1:
-        far = int(np.where(kept > 0, sums, -1.0).argmax())
-        others, rest = kept.copy(), sums - distances[:, far] * kept[far]
+    weights = counts.copy()
+    sums = distances @ weights
+    while np.count_nonzero(weights) > 1:
+        far = int(np.where(weights > 0, sums, -1.0).argmax())
+        others, rest = weights.copy(), sums - distances[:, far] * weights[far]
         others[far] = 0.0
         # Measured without the far object: among few, its own distances would make it look usual.
         if not 0 < ABSURD * float(np.median(rest[others > 0])) < sums[far]:
             break
-        kept, sums = others, rest
-    return kept
+        weights, sums = others, rest
+    return weights

@@ -42,7 +42,7 @@ class Solution:
     converged : (runs,)
     residual : (runs,), how far the sets' prototypes are from the barycentres of their clusters', relative to the spread
         of the clusters; only where the constraint was approached, not solved
-    found : what the runs found besides prototypes, by name, each leading with the run: masses of linked objects
+    extras : what the runs found besides prototypes, by name, each leading with the run: masses of linked objects
         (``masses``), clusters' matrices (``matrices``)
     """
 

@@ -67,19 +67,19 @@ def solve(
 def _run(job: PairsOnCard, rule: Rule, floor: float, weights: Tensor | None, values: Tensor, sums: Tensor) -> None:
     """Fill the values and, with weights, the sums."""
     height = _height(job.y_steps, job.wide)
-    found = _compiled(job, rule, height, weights is not None)
+    compiled = _compiled(job, rule, height, weights is not None)
     real = job.x.element_size()
     table = 0 if weights is None else table_bytes(-(-job.y_steps // (32 * height)), height, job.x_steps, job.wide)
     row = job.y_steps * (job.d + 2) * real
     chunk = job.count if weights is None else job.chunk(row)
-    slots = min(chunk, card(job.device).processors * found.resident(32 * _WARPS, 0) * _WARPS)
+    slots = min(chunk, card(job.device).processors * compiled.resident(32 * _WARPS, 0) * _WARPS)
     if table:
         slots = max(1, min(slots, TABLE_BYTES // table))
     blocks, room = job.room(-(-slots // _WARPS), _WARPS * (table + 2 * job.x_steps * real))
     edge = room.data_ptr() + blocks * _WARPS * table
     partial = torch.empty(0 if weights is None else chunk * row // real, dtype=job.x.dtype, device=job.x.device)
     for first, number in parts(job.count, chunk):
-        found.start(
+        compiled.start(
             job.stream,
             (min(blocks, -(-number // _WARPS)), 1, 1),
             (32 * _WARPS, 1, 1),

@@ -107,7 +107,7 @@ def _prepare(device: int, rows: int, columns: int, pairs: int, channels: int, wi
     here, in_table = card(device), channels > IN_REGISTERS
     plan = _plan(rows, columns, pairs, channels, wide, band, here)
     size = plan.rows * (1 if in_table else channels + 1) * (2 if wide else 1)
-    found = kernel(
+    compiled = kernel(
         device,
         "dtw",
         (
@@ -123,8 +123,10 @@ def _prepare(device: int, rows: int, columns: int, pairs: int, channels: int, wi
     )
     needed = -(-pairs // plan.pairs_a_block)
     edge = columns * (8 if wide else 4) if plan.strips > 1 else 0
-    blocks = min(needed, here.processors * found.resident(32 * _WARPS, 0)) if edge else needed
-    return _HardLaunch(plan, found, table_bytes(plan.strips, plan.rows, columns, wide) if in_table else 0, edge, blocks)
+    blocks = min(needed, here.processors * compiled.resident(32 * _WARPS, 0)) if edge else needed
+    return _HardLaunch(
+        plan, compiled, table_bytes(plan.strips, plan.rows, columns, wide) if in_table else 0, edge, blocks
+    )
 
 
 def _blocks(size: int, band: bool) -> int:
