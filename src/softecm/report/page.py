@@ -34,16 +34,8 @@ if TYPE_CHECKING:
     from softecm.report.sections.base import Json
 
 GLOSSARY = ("belief", "plausibility", "typical", "confidence", "doubt", "prototype", "distance", "metric")
-HEADINGS = (
-    "set",
-    "decision",
-    "mass",
-    "doubt",
-    "typical",
-    "no group",
-    "distance",
-    "prototype",
-)  # that the script writes
+#: Terms that the script writes.
+HEADINGS = ("set", "decision", "mass", "doubt", "typical", "no group", "distance", "prototype")
 MOST_CELLS = 600_000  # values sent along for hovering; beyond, columns are left out
 
 
