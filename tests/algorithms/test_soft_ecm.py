@@ -1,6 +1,9 @@
 """Soft-ECM: known answers, limits, descent, and the estimator's behaviour."""
 
+import warnings
+
 import numpy as np
+import pandas as pd
 import pytest
 import torch
 from sklearn.exceptions import ConvergenceWarning
@@ -8,7 +11,7 @@ from sklearn.exceptions import ConvergenceWarning
 from golden import load
 from problems import largest_rise, random_problem
 from pure import soft_ecm
-from softecm import ECM, CollapseWarning, FocalSets, GradientDescent, SoftECM
+from softecm import ECM, CollapseWarning, FocalSets, GradientDescent, NowhereWarning, SoftECM
 from softecm.datasets import load_diamond, make_blobs
 from softecm.distances import SemiMetric, SquaredEuclidean
 
@@ -286,3 +289,16 @@ def test_an_infinite_cell_is_named_with_its_place():
         ValueError, match=r"contains infinity: -inf in row 2 \(X\[1\]\), column 'b'\. Leave such rows out"
     ):
         SoftECM(2, metric="sqeuclidean").fit(table)
+
+
+def test_a_column_in_another_unit_is_blamed_where_most_new_objects_belong_nowhere() -> None:
+    X = make_blobs(90, n_features=3, distance=10, random_state=0).data
+    frame = pd.DataFrame(X - X.min(), columns=["age", "spend", "visits"])
+    model = SoftECM(3, random_state=0).fit(frame)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        model.predict(frame)
+    with pytest.warns(NowhereWarning, match=r"of 90 objects belong to no group, mostly because of column 'spend'"):
+        model.predict_partition(frame.assign(spend=400.0 * frame["spend"] + 4000.0))
+    with pytest.warns(NowhereWarning, match=r"90 of 90 objects belong to no group: they are unlike"):
+        model.predict_partition(frame + 1e4)

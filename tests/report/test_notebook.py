@@ -30,6 +30,7 @@ def test_every_result_says_it_in_words_first() -> None:
     words = "<p>Of 40 objects in 2 groups, "
     assert words in chosen._repr_html_()
     assert model._repr_mimebundle_()["text/html"].startswith(words)
+    assert model._repr_html_().startswith(words)
     found = report.compare(model.partition_, model.partition_)
     assert found._repr_html_().startswith("<p>Of 40 objects, 0 (0%) are in another set in B.</p>")
 

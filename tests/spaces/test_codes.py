@@ -30,6 +30,16 @@ def test_a_code_in_several_columns_is_asked_about(code: float, metric: str) -> N
     assert read_table(frame, missing=f"{code:.0f}").data.isna().sum().sum() == n
 
 
+def test_a_negative_code_among_positive_numbers_is_asked_about_whatever_their_range() -> None:
+    income = np.append(RNG.uniform(11_000, 66_000, 110), [900_000.0, *[-999.0] * 8])
+    frame = pd.DataFrame({"income": income, "age": RNG.integers(18, 77, len(income))})
+    assert any(
+        told.startswith("-999 appears in 8 cells of column 'income'") for told in far_values("mixed", frame, str)
+    )
+    profit = frame.assign(income=np.where(income == 900_000.0, -40_000.0, income))  # negative numbers are usual
+    assert far_values("mixed", profit, str) == ()
+
+
 def test_codes_and_other_far_values_are_told_apart() -> None:
     frame = coded(units=1000.0)
     frame.loc[5, "c"] = 7e6

@@ -19,7 +19,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from softecm._checks import make_frame
 from softecm._engine import all_or_nothing
-from softecm._text import meant
+from softecm._text import column_label, meant
 from softecm._warnings import CollapseWarning, EmptyClusterWarning, NowhereWarning, warn
 from softecm._wording import literal, option
 from softecm.algorithms.parameters import EstimatorFacts, checked
@@ -40,7 +40,9 @@ from softecm.spaces.real import RealVectors
 if TYPE_CHECKING:
     from softecm.report.object_explanation import ObjectExplanation
 
-MOST = 0.5  # of the objects nowhere: then it is delta that is wrong
+MOST = 0.5  # of the objects nowhere: then it is delta that is wrong, or new objects are of another kind
+FEWEST = 10  # new objects of which most may be nowhere
+SAMPLE = 1000  # of these, which say why
 
 
 class RefitDecisions(Protocol):
@@ -334,9 +336,16 @@ class EvidentialClusterer(EstimatorFacts, ClusterMixin, BaseEstimator):
 
     def _repr_mimebundle_(self, **kwargs: Any) -> dict[str, str]:
         bundle: dict[str, str] = super()._repr_mimebundle_(**kwargs)
-        if hasattr(self, "partition_") and "text/html" in bundle:
-            bundle["text/html"] = self.partition_._repr_html_() + bundle["text/html"]
+        if "text/html" in bundle:
+            bundle["text/html"] = self._with_words(bundle["text/html"])
         return bundle
+
+    def _repr_html_inner(self) -> str:  # scikit-learn's ``_repr_html_`` calls it
+        return self._with_words(super()._repr_html_inner())
+
+    def _with_words(self, html: str) -> str:
+        """HTML for notebooks that says first what was found."""
+        return self.partition_._repr_html_() + html if hasattr(self, "partition_") else html
 
 
 class PrototypeClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, EvidentialClusterer):
@@ -435,7 +444,34 @@ class PrototypeClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Evid
             lazy = raw.without(getattr(self, "left_out_", None)).value
             return predict_scattered(self.model_, type(self).__name__, columns, lazy)  # type: ignore[return-value]
         x = self._encode(raw)  # refuses a model that is not fitted
-        return self.model_.partition(x)
+        partition = self.model_.partition(x)
+        self._warn_of_far_objects(x, partition)
+        return partition
+
+    def _warn_of_far_objects(self, x: Any, partition: CredalPartition) -> None:
+        """Most objects nowhere, as where a column is in another unit than in the fit."""
+        rows, n = partition.outliers(), len(partition)
+        if n < FEWEST or len(rows) <= MOST * n:
+            return
+        blamed = self._column_that_puts_far(x[torch.as_tensor(rows[:SAMPLE])])
+        cause = "" if blamed is None else f", mostly because of {column_label(blamed)}"
+        warn(
+            f"{len(rows)} of {n} objects belong to no group{cause}: they are unlike those of the fit. Check that their "
+            "columns hold the same quantities in the same units.",
+            NowhereWarning,
+        )
+
+    def _column_that_puts_far(self, x: Any) -> str | None:
+        """The column that makes up more than half of the distances of objects to their nearest cluster, if one does."""
+        if self.model_.space.of_series:
+            return None
+        try:
+            terms = self.model_.terms(x)[:, : self.focal_sets_.n_clusters]
+        except ValueError:  # the metric does not add up over columns
+            return None
+        nearest = terms[np.arange(len(terms)), terms.sum(2).argmin(1)]
+        shares = (nearest / np.maximum(nearest.sum(1, keepdims=True), np.finfo(float).tiny)).mean(0)
+        return self.attributes_[shares.argmax()] if shares.max() > MOST else None
 
     def repartition(
         self, X: Any, *, alpha: float | None = None, beta: float | None = None, delta: float | str | None = "fitted"

@@ -116,8 +116,11 @@ def candidates_table(values: Mapping[str, float | None], chosen: int) -> Table:
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
     table.add_column("groups", justify="right")
     known = [value for value in values.values() if value is not None]
-    ends = "lowest" if known and values[str(chosen)] == min(known) else "highest"
-    table.add_column(f"value ({ends} is best)", justify="right")
+    if chosen == 1:
+        value_heading = "value"  # the best of these numbers was refused: its groups do not stand apart
+    else:
+        value_heading = f"value ({'lowest' if values[str(chosen)] == min(known) else 'highest'} is best)"
+    table.add_column(value_heading, justify="right")
     for c, value in values.items():
         mark = "bold" if int(c) == chosen else "dim"
         table.add_row(c, "merged or empty" if value is None else f"{value:.3f}", style=mark)

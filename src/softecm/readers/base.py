@@ -337,7 +337,11 @@ def own_names(names: Sequence[str]) -> tuple[list[str], list[str]]:
 def renamed(absent: Sequence[str], columns: Sequence[str]) -> str:
     """Which column of a file is meant by the first that it lacks, where one is called nearly so."""
     near = closest(absent[0], columns)
-    return f" Its {short(near)} may be meant: call it {short(absent[0])} there." if near else ""
+    if not near:
+        return ""
+    return (
+        f" Its {short(near)} may be meant: if it is in the same unit, or converted, call it {short(absent[0])} there."
+    )
 
 
 def existing(path: Path, columns: Sequence[str], name: str) -> str:

@@ -263,7 +263,11 @@ def unit_remark(name: str, unit: str, before: str, values: pd.Series) -> str:
     'column spend is in $ here and was in £ in the fit: convert it to £ first, because the numbers are used as they are.'
     >>> unit_remark("spend", "EUR", "€", None), unit_remark("spend", "", "€", None)
     ('', '')
+    >>> unit_remark("spend (USD)", "$", "", None), unit_remark("spend (USD)", "€", "", None)[:58]
+    ('', 'column spend (USD) is in € here and was in USD in the fit:')
     """
+    if not before and (called := re.search(rf"\(({MONEY})\)", name)):
+        before = called[1]
     if before in PERCENT and not unit and values.abs().max() <= 1:
         factor = PERCENT[before]
         return (

@@ -253,7 +253,7 @@ def codes_in(table: Mapping[str | int, NDArray[Any]]) -> list[Code]:
     """The numbers that look like codes for missing cells, the most frequent first, in columns of numbers by name.
 
     They are usual ones, come more than once in all, and are further from the other numbers of their column than these
-    from each other.
+    from each other, or negative where no other number is.
 
     Examples
     --------
@@ -280,7 +280,7 @@ def codes_in(table: Mapping[str | int, NDArray[Any]]) -> list[Code]:
 
 def _is_far(value: float, others: NDArray[Any]) -> bool:
     low, high = others.min(), others.max()
-    return bool(max(low - value, value - high) > high - low > 0)
+    return bool(max(low - value, value - high) > high - low > 0 or value < 0 <= low < high)
 
 
 FEW = 100  # one cell in so many is a few
