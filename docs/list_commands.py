@@ -20,17 +20,20 @@ HEAD = """# Every command and option
 fix, explained in one sentence; 130, stopped by Ctrl-C.
 """
 REST = "Other options"
+MOST = "cluster"  # the command with most options: others refer to it
 
 
 def page() -> str:
     """The whole page as Markdown."""
     commands: dict[str, Any] = typer.main.get_command(application()).commands  # type: ignore[attr-defined]
     listed = "\n".join(f"- [`softecm {name}`](#softecm-{name}): {first_line(one)}" for name, one in commands.items())
-    return "\n".join([HEAD, listed, *(section(name, one) for name, one in commands.items())])
+    described = {row(p) for p in commands[MOST].params if p.param_type_name == "option"}
+    parts = [section(name, one, set() if name == MOST else described) for name, one in commands.items()]
+    return "\n".join([HEAD, listed, *parts])
 
 
-def section(name: str, command: Any) -> str:
-    """One command: what it does, its arguments, its options."""
+def section(name: str, command: Any, described: set[str]) -> str:
+    """One command: what it does, its arguments, its options; of those that are described elsewhere only the names."""
     arguments = [p for p in command.params if p.param_type_name == "argument"]
     options = [p for p in command.params if p.param_type_name == "option" and not p.hidden and p.name != "help"]
     usage = " ".join(["softecm", name, *(shown_name(a) for a in arguments), "[OPTIONS]"])
@@ -40,7 +43,10 @@ def section(name: str, command: Any) -> str:
     panels = dict.fromkeys(getattr(p, "rich_help_panel", None) or REST for p in options)
     for panel in panels:
         own = [p for p in options if (getattr(p, "rich_help_panel", None) or REST) == panel]
-        parts += ["", *([f"**{panel}**", ""] if len(panels) > 1 else []), *table(own)]
+        new = [p for p in own if row(p) not in described]
+        parts += ["", *([f"**{panel}**", ""] if len(panels) > 1 else []), *(table(new) if new else [])]
+        if same := ", ".join(f"`{p.opts[0]}`" for p in own if p not in new):
+            parts += [*([""] if new else []), f"As for [`softecm {MOST}`](#softecm-{MOST}): {same}."]
     return "\n".join(parts)
 
 

@@ -44,4 +44,11 @@ def test_moments_lose_their_zone_and_spans_keep_their_digits() -> None:
     import datetime as dt
 
     assert moment(dt.datetime(2024, 1, 5, tzinfo=dt.UTC)) == np.datetime64("2024-01-05")
-    assert span_of(np.array([22680.0, np.nan, 41590.5])) == "22680 to 41590.5"
+    assert span_of(np.array([22680.0, np.nan, 41590.5])) == "22\u202f680 to 41\u202f590.5"
+
+
+def test_a_far_cell_makes_no_number_coarser_and_computed_digits_are_not_shown() -> None:
+    pressures = [5.0 + k / 100 for k in range(40)]
+    assert Precision.of([*pressures, 300.0]).mean(5.487) == Precision.of(pressures).mean(5.487) == "5.487"
+    computed = Precision.of(np.sin(np.arange(50.0)))
+    assert (computed.cell(-0.14286161234), computed.mean(-0.14286161234)) == ("-0.143", "-0.14")

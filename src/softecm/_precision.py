@@ -15,6 +15,8 @@ LOOKED_AT = 2000  # cells that tell how many digits a column has
 ODD = 0.02  # the part of the cells whose further decimals are not shown
 DIGITS = 12  # beyond these, digits are floating point's
 CELL, BETWEEN = 7, 3  # significant digits over a column's range: at most for cells, and for means
+COMPUTED = 9  # cells with more digits over their range were computed, not written: they are shown as means are
+FAR = 3.0  # widths of the middle half beyond it: cells further out don't make a column's numbers coarser
 MOST_DECIMALS = 9  # beyond, and for numbers of more than 15 digits, powers of ten are easier to read
 UNITS = (("D", 10), ("m", 16), ("s", 19))  # of moments, and how much of 2024-12-31 08:30:00 they show
 
@@ -58,10 +60,11 @@ class Precision:
         numbers = numbers[np.isfinite(numbers)]
         if not len(numbers):
             return Precision()
-        span = float(numbers.max() - numbers.min()) or abs(float(numbers[0])) or 1.0
-        size = math.floor(math.log10(span)) if math.isfinite(span) else 0
-        own = min(_decimals(numbers), max(CELL - 1 - size, 0))
-        return Precision(own, max(BETWEEN - 1 - size, 0))
+        size = _size(numbers)
+        own, between = _decimals(numbers), max(BETWEEN - 1 - size, 0)
+        if own > COMPUTED - 1 - size:
+            return Precision(between + 1, between)
+        return Precision(min(own, max(CELL - 1 - size, 0)), between)
 
     def cell(self, value: Any) -> str:
         """A value of the column."""
@@ -116,6 +119,15 @@ def _moment(column: NDArray[Any]) -> int:
     return next((shown for unit, shown in UNITS if (moments == moments.astype(f"M8[{unit}]")).all()), UNITS[-1][1])
 
 
+def _size(numbers: NDArray[np.float64]) -> int:
+    """The power of ten of a column's range, a few far cells aside."""
+    low, high = np.quantile(numbers, (0.25, 0.75))
+    reach = FAR * float(high - low)
+    near = numbers[(numbers >= low - reach) & (numbers <= high + reach)] if 0 < reach < math.inf else numbers
+    span = float(near.max() - near.min()) or abs(float(numbers[0])) or 1.0
+    return math.floor(math.log10(span)) if math.isfinite(span) else 0
+
+
 def _decimals(numbers: NDArray[np.float64]) -> int:
     """The most decimals that a cell has, but for a few of many that have more than all others."""
     step = max(1, len(numbers) // LOOKED_AT)
@@ -141,10 +153,10 @@ def span_of(values: Iterable[float]) -> str:
 
     Examples
     --------
-    >>> span_of([22680.0, 41590.5])
-    '22680 to 41590.5'
+    >>> span_of([2680.0, 9590.5])
+    '2680 to 9590.5'
     """
     column = np.asarray(list(values) if not isinstance(values, np.ndarray) else values, dtype=np.float64)
     precision = Precision.of(column)
     ends = (precision.cell(end) for end in (np.nanmin(column), np.nanmax(column)))
-    return " to ".join(end.rstrip("0").rstrip(".") if "." in end and "e" not in end else end for end in ends)
+    return " to ".join(spaced(end.rstrip("0").rstrip(".") if "." in end and "e" not in end else end) for end in ends)

@@ -290,7 +290,7 @@ def test_a_prior_of_other_columns_is_refused_by_their_names():
 def test_a_prior_counts_in_the_columns_that_are_left():
     last, table = SoftECM(3, random_state=0).fit(priced(120, 0, list("xy"))), priced(90, 0, list("xy"))
     table["a"] = np.nan
-    with pytest.warns(UserWarning, match="X has no values in columns of prior, 'a'"):
+    with pytest.warns(UserWarning, match="X lacks these columns of prior: 'a'"):
         new = SoftECM(3, random_state=0).fit(table, prior=last, prior_weight=1e6)
     assert_allclose(new.cluster_centers_["b"], last.cluster_centers_["b"], rtol=1e-3, atol=0.05)
 

@@ -60,7 +60,7 @@ def test_every_estimator_writes_a_folder_and_predicts(run, files, name):
         ),
         (["-c", 3, "--algorithm", "EKNNClus"], "EKNNClus finds the number of groups itself: leave -c 3 out"),
         (["-c", "2-5", "--algorithm", "ECM"], "--clusters must be a whole number of at least 1 for ECM; got 2-5"),
-        (["-c", 2, "--algorithm", "RECM"], "X must be a square matrix of dissimilarities"),
+        (["-c", 2, "--algorithm", "RECM"], "the file must be a square matrix of dissimilarities"),
         (
             ["-c", 2, "--algorithm", "EGMM", "--checkpoint", "c"],
             "--checkpoint and --resume don't work with --algorithm EGMM",

@@ -139,7 +139,7 @@ def test_a_code_for_missing_cells_is_asked_about_before_the_result_with_the_grou
     assert code == 0, err
     text = " ".join(out.split())
     assert "Warning: -99 appears in 15 cells of column 'a'" in text
-    tied = text.index("Warning: ω1: 10 of its 10 objects are among the 15 rows with -99.")
+    tied = text.index("Warning: ω1: 10 of its 10 objects have -99 (15 rows have it).")
     assert text.index("Warning: -99 ") < tied < text.index("Of 90 objects")
 
 
@@ -360,7 +360,7 @@ def test_a_full_disk_leaves_nothing_behind(
     before = set(Path().iterdir())
     code, _, err = run("cluster", two_groups, "-c", 2, "-o", "out")
     assert code == 2
-    assert "no space left on device. Nothing was left half-written. What could be written" in err
+    assert "no space left on device. Nothing was left half-written. The results that could be written" in err
     assert set(Path().iterdir()) == before
     (spare,) = home.iterdir()
     assert str(spare) in err

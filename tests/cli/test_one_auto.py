@@ -9,7 +9,7 @@ import pytest
 from sklearn.datasets import load_breast_cancer, load_wine
 from sklearn.metrics import adjusted_rand_score
 
-from softecm import SoftECM
+from softecm import SoftECM, load_model
 from softecm.datasets import make_mixed_blobs
 from softecm.distances.auto import ALIKE, CATEGORIES, GAPS, UNITS
 from softecm.fit.group_shapes import REASONS
@@ -64,7 +64,7 @@ def test_a_named_metric_is_as_asked(run, tmp_path):
     load_wine(as_frame=True).data.to_csv(tmp_path / "wine.csv", index=False)
     code, out, err = run("cluster", "wine.csv", "-c", 3, "-o", "out", "--metric", "sqeuclidean", "--n-init", 1)
     assert code == 0, err
-    assert "metric: sqeuclidean (as asked)" in out
+    assert "metric: sqeuclidean (as specified)" in out
 
 
 def test_series_in_aeons_layout_are_asked_about(run, tmp_path):
@@ -72,3 +72,31 @@ def test_series_in_aeons_layout_are_asked_about(run, tmp_path):
     code, _, err = run("cluster", "series.npy", "-c", 2, "-o", "out")
     assert code == 2
     assert "looks like aeon's" in " ".join(err.split())
+
+
+def test_columns_get_the_weights_that_are_typed(run) -> None:
+    """The folder's model has them, the others keep their default, and what is no weight of a column is refused."""
+    rng = np.random.default_rng(0)
+    group = np.repeat([0, 1], 20)
+    columns = {
+        "size": 9 * group + rng.normal(size=40),
+        "luck": 1e3 * rng.normal(size=40),
+        "kind": np.array(["a", "b"])[group],
+    }
+    pd.DataFrame(columns).to_csv("table.csv", index=False)
+    code, out, err = run(
+        "cluster", "table.csv", "-c", 2, "-o", "result", "--n-init", 1, "--weights", "size=3, luck=0.25"
+    )
+    assert code == 0, err
+    assert "columns have the weights that were given (--weights size=3, luck=0.25)" in " ".join(out.split())
+    metric = load_model("result/model.safetensors").metric_
+    assert metric.weights == {"size": 3.0, "luck": 0.25}
+    for weights, problem in (
+        ("siz=3", "Did you mean size?"),
+        ("size=0", "--drop size"),
+        ("size=x", "a number"),
+        ("alike", "auto"),
+    ):
+        code, _, err = run("cluster", "table.csv", "-c", 2, "-o", "other", "--weights", weights)
+        assert code == 2
+        assert problem in " ".join(err.split())

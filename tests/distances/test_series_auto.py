@@ -115,7 +115,7 @@ def test_four_are_tried_and_the_one_that_is_used_comes_first(rng):
     assert len({one.name for one in found.tried}) == 4
     values = [one.clarity for one in found.tried]
     assert values == sorted(values, reverse=True)
-    assert f"clarity of the groups from 0 to 1: {values[0]:.2f}, at best" in found.reason
+    assert f"clarity of the groups: {values[0]:.2f} of 1, at most" in found.reason
     assert all(-1.0 <= value <= 1.0 for value in values)
     scaled = (X - X.mean(1, keepdims=True)) / X.std(1, keepdims=True)
     assert len(choose_series(scaled, 2).tried) == 2  # level and amplitude are gone: the texture is left to decide

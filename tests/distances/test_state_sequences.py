@@ -113,7 +113,7 @@ def test_what_is_missing_or_unseen_lies_in_the_middle():
     space, x = encoded(metric, [["a", "b", "c"], ["a", None, "c"]])
     np.testing.assert_allclose(space.places.mean(0), 0.0, atol=1e-12)
     np.testing.assert_allclose(x.values[1, 1], 0.0, atol=1e-12)
-    with pytest.warns(UnseenCategoryWarning, match=r"1 steps hold a state that the fit never saw \('z'\)"):
+    with pytest.warns(UnseenCategoryWarning, match=r"1 steps hold a state that was not in the fit \('z'\)"):
         new = space.encode([["a", "z", "c"]])
     torch.testing.assert_close(new.values[0], x.values[1])
 

@@ -264,7 +264,7 @@ def test_outliers_of_whom_rules_say_nothing_are_not_passed_over():
     masses[:10, 1] = masses[10:20, 2] = masses[20, 0] = 1.0
     tree = ExplanationTree().fit(CredalPartition(masses, FocalSets.up_to(2, 1)), X)
     assert tree.nowhere_ == 1
-    assert tree.summary().endswith("no objects in the wrong group; no rule covers the 1 that belongs nowhere.")
+    assert tree.summary().endswith("no objects in the wrong group; no rule describes the 1 that belongs nowhere.")
 
 
 @pytest.mark.parametrize("column", [[1.0] * 9 + [2.0] * 3 + [np.nan], ["a"] * 9 + ["b"] * 3 + [None]])

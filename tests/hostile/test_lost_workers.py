@@ -191,7 +191,7 @@ def test_a_task_that_kills_its_workers_is_said_to_lack_memory(monkeypatch, hosti
     future = SimpleNamespace(status="error", result=killed)
     client = SimpleNamespace(status="running", compute=lambda task: future)
     with pytest.raises(
-        ClusterLost, match=r"task 'distance-1' has killed 4 workers\. They may lack memory: use smaller blocks"
+        ClusterLost, match=r"task 'distance-1' has killed 4 workers\. They may be out of memory: use smaller blocks"
     ):
         answer(client, dask.delayed(X))
 

@@ -77,7 +77,7 @@ def test_objects_in_other_clothes_are_known(tmp_path: Path, trained: Path, cloth
     assert table is not None, ended.err
     assert table["set"].tolist() == EXPECTED
     assert table["id"].tolist() == ["x1", "x2", "x3"]
-    assert "never saw" not in ended.out
+    assert "was not in the fit" not in ended.out
     hostile_case()
 
 
@@ -137,7 +137,7 @@ def test_unseen_categories_are_counted_aloud(tmp_path: Path, trained: Path, host
     new.to_csv(tmp_path / "new.csv", index=False)
     ended, _ = predicted(trained, tmp_path / "new.csv")
     said = " ".join(ended.out.split())
-    assert "2 of 3 objects have a category that the fit never saw" in said
+    assert "2 of 3 objects have a category that was not in the fit" in said
     assert "column 'code' in 2 ('7', 'seven'); column 'ok' in 1 ('maybe')" in said
     ended, _ = predicted(trained, tmp_path / "new.csv", "--json")
     assert "never saw" in json.loads(ended.out)["warnings"][0]
@@ -195,7 +195,9 @@ def test_a_few_cells_that_are_no_dates_are_missing_and_said(tmp_path: Path, host
         first.head(8).assign(when=[*first["when"][:5], strange, *first["when"][6:8]]).to_csv(new, index=False)
         ended, table = predicted(tmp_path / "model", new)
         assert table is not None, ended.err
-        assert f"column when: 1 cell is no date and counts as missing: {strange} (row 6)" in " ".join(ended.out.split())
+        assert f"column when: 1 cell is not a date and counts as missing: {strange} (row 6)" in " ".join(
+            ended.out.split()
+        )
         assert table["set"].tolist() == ["ω1", "ω2"] * 4
         hostile_case()
     first.head(8).assign(when=["soon"] * 5 + list(first["when"][:3])).to_csv(new, index=False)

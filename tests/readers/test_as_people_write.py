@@ -112,13 +112,12 @@ def test_one_word_for_a_gap_may_come_often(tmp_path: Path) -> None:
 def test_rows_that_look_like_steps_of_series_are_asked_about(tmp_path: Path, who: str, when: str) -> None:
     rng = np.random.default_rng(0)
     cells = [f"{who.format(7 * i)},{when.format(k + 1)},{rng.normal():.3f}" for i in range(6) for k in range(4 + i % 2)]
-    said = (
-        "rows of one name follow each other with rising day: if each row is one time of a series, add --id-column name"
-    )
+    question = "if each row is one time of a series, add --id-column name"
+    said = f"rows with the same name are consecutive, with increasing day: {question}"
     found = loaded(tmp_path, ["name,day,pulse", *cells])
     assert f"{said} --time day --value pulse." in found.notes
     backwards = [note for note in loaded(tmp_path, ["name,day,pulse", *cells[::-1]]).notes if "of a series" in note]
-    scattered = "rows of one name each have another day: if each row is one time of a series, add --id-column name"
+    scattered = f"rows with the same name all differ in day: {question}"
     dated_words = who[0] != "{" and "-" in when  # in any order, only these look like series
     assert backwards == ([f"{scattered} --time day --value pulse."] if dated_words else [])
     assert loaded(tmp_path, ["name,day,pulse", *cells], id_column="name", time="day", value=("pulse",)).names[

@@ -63,7 +63,7 @@ def test_what_makes_an_outlier_is_not_called_noise() -> None:
     assert "mostly in x1 (100%)" in str(found)
     assert not any(pull.noise for pull in found.pulls)
     assert [pull.column for pull in model.explain_object(X, 1).pulls if pull.noise] == ["x1"]
-    assert "x1 has no more influence than noise." in str(model.explain_object(X, 1))
+    assert "x1 does not separate them beyond chance." in str(model.explain_object(X, 1))
 
 
 def test_three_candidates_share_the_pull():

@@ -196,7 +196,7 @@ def test_a_column_that_makes_twins_of_all_groups_is_named(tossed):
     X = make_blobs(90, n_clusters=3, distance=14, random_state=0).data
     table = pd.DataFrame(X, columns=["length", "width"]).assign(coin=tossed)
     model = SoftECM(metric=Mixed(weights=None), n_init=3, random_state=0)
-    with pytest.warns(TwinsWarning, match="a twin from which it differs in coin alone"):
+    with pytest.warns(TwinsWarning, match="a twin that differs from it only in coin"):
         choice = choose_n_clusters(table, estimator=model, candidates=range(2, 8))
     assert choice.n_clusters == 6
     assert twins(SoftECM(3, random_state=0).fit(table), table) is None

@@ -45,7 +45,7 @@ def test_codes_and_other_far_values_are_told_apart() -> None:
     frame.loc[5, "c"] = 7e6
     codes, other = far_values("mixed", frame, "row {}".format)
     assert codes.startswith("-9999 appears in")
-    assert other.startswith("row 5 has 7e+06 in column 'c', ")
+    assert other.startswith("row 5 has 7\u202f000\u202f000 in column 'c', ")
 
 
 @pytest.mark.parametrize(

@@ -235,7 +235,7 @@ class SoftECM(LinkableFamily):
     metric_ : SemiMetric
         The metric used, with everything it learned from the data.
     metric_reason_ : str
-        Why "auto" chose it; "as asked" if you named it.
+        Why "auto" chose it; "as specified" if you named it.
     left_out_ : dict
         Columns that "auto" left out, with the reason; new data may have them or not.
     n_features_in_ : int

@@ -278,7 +278,7 @@ def _cautious(one: Sourced, other: Sourced) -> Sourced:
     c = one[1].n_clusters
     if c > MOST_CLUSTERS:
         raise ValueError(
-            f"rule='cautious' must have at most {MOST_CLUSTERS} clusters, since it goes over all their subsets; got {c}. "
+            f"rule='cautious' must have at most {MOST_CLUSTERS} clusters, since it enumerates all their subsets; got {c}. "
             "Merge clusters with coarsen(), or use another rule."
         )
     weights = np.minimum(_log_weights(one), _log_weights(other))
@@ -300,7 +300,7 @@ def _log_weights(source: Sourced) -> FloatArray:
         raise ValueError(
             f"rule='cautious' must have some mass on all clusters together, for every object; "
             f"{place('object', int(sure[0]), 'masses')}, {len(sure)} in all, has none: fits consider that set only "
-            "where asked to. Trust every source a little less first: p.discount(0.99).combine(q.discount(0.99), "
+            "if you ask for it. Trust every source a little less first: p.discount(0.99).combine(q.discount(0.99), "
             "rule='cautious')."
         )
     q = _over_supersets(lattice)

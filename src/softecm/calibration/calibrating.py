@@ -276,7 +276,7 @@ def _checked(model: object, X: object, n_boot: object, level: object, pairs: obj
     if n != len(model.partition_):
         raise ValueError(f"X must hold the {len(model.partition_)} objects of the fit, in their order; got {n}.")
     if model.partition_.n_clusters < 2:
-        raise ValueError("model must have at least two clusters to be calibrated; got 1: every two belong together.")
+        raise ValueError("model must have at least two clusters to be calibrated; got 1, to which all objects belong.")
     if getattr(model, "collapsed_", False):
         raise ValueError(
             "model must have distinct clusters to be calibrated; its prototypes have merged. Fit again with fewer clusters."

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from softecm._checks import check_choice
-from softecm._text import counted
-from softecm.cli.options import CommonSettings
+from softecm._text import counted, meant, some_of
+from softecm.cli.options import CommonSettings, number_or
 from softecm.cli.problems import Problem, mendable
 from softecm.readers import Loaded
 from softecm.readers.base import ATTRIBUTES
@@ -33,11 +34,12 @@ SCALES = {
 def metric_for(settings: CommonSettings, loaded: Loaded, n_clusters: int | None = None) -> MetricChoice:
     """The metric that was asked for, or that suits the data, and why; refused where nobody knows it."""
     with mendable(ValueError):
-        check_choice("weights", settings.weights, ("auto", "equal"))
+        if "=" not in settings.weights:
+            check_choice("weights", settings.weights, ("auto", "equal"), "Or give columns: age=3,income=0.5.")
         check_choice("scale", settings.scale, SCALES)
         choose = _for_views if loaded.has_views else _for_objects
         choice = choose(settings.metric, settings.scale, loaded, n_clusters)
-    return _equally_weighted(choice, loaded) if settings.weights == "equal" else choice
+    return choice if settings.weights == "auto" else _weighted(choice, loaded, settings.weights)
 
 
 def _for_objects(name: str, scale: str, loaded: Loaded, n_clusters: int | None) -> MetricChoice:
@@ -120,20 +122,40 @@ def _scaled(name: str, loaded: Loaded, scale: str) -> MetricChoice:
     return MetricChoice(Mixed(scaling={"standard": "std"}.get(scale, scale), weights=None), SCALES[scale])
 
 
-def _equally_weighted(choice: MetricChoice, loaded: Loaded) -> MetricChoice:
-    """The same with all columns counting alike."""
+def _weighted(choice: MetricChoice, loaded: Loaded, weights: str) -> MetricChoice:
+    """The same with columns that all count alike, or as much as is said of them."""
     from softecm.distances import Mixed
     from softecm.distances.auto import REQUESTED
 
     if loaded.shape == "series" or loaded.has_views:
-        raise Problem("--weights equal is for columns of a table, and the file holds series or views: leave it out.")
+        raise Problem(
+            f"--weights {weights} is for columns of a table, and the file holds series or views: leave it out."
+        )
+    own = None if weights == "equal" else _by_column(weights, [c.name for c in loaded.columns if c.kind in ATTRIBUTES])
     if choice.name != Mixed.name:
         if choice.reason == REQUESTED:
-            raise Problem(f"--weights equal goes with --metric auto or mixed, which weigh columns; got {choice.name}.")
-        return choice
+            raise Problem(
+                f"--weights {weights} goes with --metric auto or mixed, which weigh columns; got {choice.name}."
+            )
+        if own is None:
+            return choice
     metric = choice.metric if isinstance(choice.metric, Mixed) else Mixed()
-    reason = f"{choice.reason}; all columns have equal weights (--weights equal)"
-    return replace(choice, metric=replace(metric, weights=None), reason=reason)
+    reason = "columns have the weights that were given" if own else f"{choice.reason}; all columns have equal weights"
+    return replace(choice, metric=replace(metric, weights=own), reason=f"{reason} (--weights {weights})")
+
+
+def _by_column(text: str, columns: Sequence[str]) -> dict[str, float]:
+    """Weights of columns as they are typed: age=3,income=0.5."""
+    weights = {}
+    for entry in text.split(","):
+        name, _, number = map(str.strip, entry.rpartition("="))
+        if name not in columns:
+            raise Problem(f"--weights {entry} must name one of the columns {some_of(columns)}.{meant(name, columns)}")
+        weight = number_or("--weights", number)
+        if not isinstance(weight, float) or not 0 < weight < np.inf:
+            raise Problem(f"--weights {entry} must be a number above 0; --drop {name} leaves the column out.")
+        weights[name] = weight
+    return weights
 
 
 def _no_gaps(name: str, loaded: Loaded) -> str:
@@ -175,10 +197,11 @@ def groups_of_codes(choice: MetricChoice, loaded: Loaded, model: SoftECM) -> tup
             both = int((own & rows).sum())
             if both < (ALL_OF_IT if column else SOME_OF_IT) * int(own.sum()):
                 continue
-            what, held = "The set of outliers" if column == 0 else names[column], int(rows.sum())
-            exactly = f" is exactly the {held} rows with {code.value:.0f}."
-            most = f": {both} of its {int(own.sum())} objects are among the {held} rows with {code.value:.0f}."
-            sentences.append(f"{what}{exactly if (own == rows).all() else most}")
+            size, value, held = int(own.sum()), f"{code.value:.0f}", f"({int(rows.sum())} rows have it)"
+            outliers = f"{both} of the {size} outliers have {value} {held}."
+            sentences.append(
+                f"{names[column]}: {both} of its {size} objects have {value} {held}." if column else outliers
+            )
     return tuple(sentences)
 
 

@@ -155,9 +155,9 @@ class CommonSettings:
     scale: Annotated[
         str, fitting("Scaling of numeric columns: auto, standard (to unit spread), robust (by quartiles) or none.")
     ] = "auto"
-    weights: Annotated[str, fitting("Column weights of a table: auto (uninformative columns get none) or equal.")] = (
-        "auto"
-    )
+    weights: Annotated[
+        str, fitting("Column weights of a table: auto (uninformative columns get none), equal, or age=3,income=0.5.")
+    ] = "auto"
     delta: Annotated[
         str, fitting("Distance beyond which objects are outliers: auto, a number, or none for no outliers.")
     ] = "auto"

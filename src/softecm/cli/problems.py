@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shlex
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -21,6 +22,9 @@ OTHERWISE = {
     "xi": "link_weight",
 }
 
+#: What the library calls the data, at the beginning of a message.
+OF_X = re.compile(r"^X(?= (must|has|does|lacks) )")
+
 HOW_TO_REPORT = (
     "This is a bug in softecm. Please report it with the command you ran and, if you may share it, the file; "
     "SOFTECM_TRACEBACK=1 shows where it happened."
@@ -39,7 +43,7 @@ def mendable(*kinds: type[Exception]) -> Iterator[None]:
     except Problem:  # a reader's or a writer's own: worded already
         raise
     except kinds as error:
-        raise Problem(" ".join(str(error).split())) from error
+        raise Problem(OF_X.sub("the file", " ".join(str(error).split()))) from error
 
 
 def option_of(name: str, value: object = UNSET) -> str:

@@ -20,7 +20,7 @@ from softecm.cli.screen import consoles, print_json
 from softecm.explain.profiles import renamed
 from softecm.files import check_file, check_replaced, to_file, to_folder, write_text
 from softecm.files.places import RESULTS
-from softecm.report.inputs import of_series
+from softecm.report.inputs import noun_of
 from softecm.report.page import text_for
 from softecm.report.words import three_sentences
 
@@ -55,7 +55,7 @@ def rename(options: RenameOptions) -> None:
         partition = before.unrounded.rename(list(new.names))
     after = ResultFolder(path, _renamed_summary(before.summary, old, new))
     after = after.holding(model, before.source, partition, before.ids)
-    noun, merged = "series" if of_series(model) else "object", after.summary.get("collapsed", False)
+    noun, merged = noun_of(model), after.summary.get("collapsed", False)
     sentences = three_sentences(after.partition, after.ids, merged=merged, noun=noun, clear=after.clear)
     after.summary["sentences"] = list(sentences)
     page = after.page()

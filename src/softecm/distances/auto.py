@@ -49,7 +49,7 @@ UNITS = "the columns are in different units, so each is scaled"
 ALIKE = "the columns are in comparable units and used unscaled"
 VIEWS = "every view counts alike"
 SPARSE = "sparse rows are used unscaled"
-REQUESTED = "as asked"
+REQUESTED = "as specified"
 
 #: What ``metric=`` may say instead of a metric: look at the data; the second is for series only and does the same.
 AUTO, SERIES_AUTO = "auto", "series-auto"

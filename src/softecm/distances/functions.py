@@ -163,6 +163,6 @@ def check_lengths(metric: SemiMetric, lengths: set[int]) -> None:
     """Refuse series of several lengths where they are compared step with step."""
     if isinstance(metric, SeriesEuclidean) and len(lengths) > 1:
         raise ValueError(
-            f"metric 'series-euclidean' must have series of one length; got {min(lengths)} to {max(lengths)} steps. Draw "
-            "them over one length with SeriesResampler, or take a metric that aligns, such as 'dtw'."
+            f"metric 'series-euclidean' must have series of one length; got {min(lengths)} to {max(lengths)} steps. Bring "
+            "them to one length with SeriesResampler, or use a metric that aligns, such as 'dtw'."
         )

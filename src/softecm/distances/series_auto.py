@@ -149,8 +149,8 @@ def choose_series(X: object, n_clusters: int | None = None, where: str = "") -> 
     order = sorted(clear, key=lambda option: (-clear[option], not option.znormalise))
     best = order[0]
     other = next((option for option in order if option.znormalise != best.znormalise), None)
-    beside = "" if other is None else f", at best {clear[other]:.2f} if {other.level()}"
-    evidence = f"clarity of the groups from 0 to 1: {clear[best]:.2f}{beside}; on {len(few)} series{where}"
+    beside = "" if other is None else f", at most {clear[other]:.2f} if {other.level()}"
+    evidence = f"clarity of the groups: {clear[best]:.2f} of 1{beside}; judged on {len(few)} series{where}"
     tried = tuple(Candidate(option.name, clear[option]) for option in order)
     return SeriesChoice(series_views(best, steps), f"{best.description()} ({evidence})", tried)
 

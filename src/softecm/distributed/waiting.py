@@ -67,7 +67,7 @@ def workers(client: Client) -> Workers:
 def strike_off(client: Client, silent: Iterable[str]) -> None:
     """Have the scheduler forget workers that say nothing; one that wakes up finds that it must begin anew."""
     for address in silent:
-        logger.warning("worker %s has given no sign of life for %g s: its tasks go to others.", address, SILENT)
+        logger.warning("worker %s has not responded for %g s: its tasks are reassigned.", address, SILENT)
         try:
             ask = client.scheduler.unregister
             client.sync(ask, callback_timeout=LOST, address=address, stimulus_id=f"softecm-silent-{address}")
@@ -91,7 +91,7 @@ def answer(client: Client, task: Delayed, homes: Iterable[str] = ()) -> Any:
                 if future.status == "error":
                     raise  # the task's own
                 if fetched:
-                    raise ClusterLost(f"the worker that holds an answer did not send it in {LOST:g} s.") from error
+                    raise ClusterLost(f"the worker that holds a result did not send it within {LOST:g} s.") from error
                 watch.look()
     except Exception as error:
         _tell(error)
@@ -186,7 +186,7 @@ def _tell(error: Exception) -> None:
 
     if isinstance(error, KilledWorker):
         raise ClusterLost(
-            f"task {error.task!r} has killed {error.allowed_failures + 1} workers. They may lack memory: use "
+            f"task {error.task!r} has killed {error.allowed_failures + 1} workers. They may be out of memory: use "
             "smaller blocks."
         ) from error
     if isinstance(error, CancelledError | CommClosedError):

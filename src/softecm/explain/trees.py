@@ -223,7 +223,7 @@ class ExplanationTree(BaseEstimator):
         k, rules = self.nowhere_, number_of(n, "rule")
         new = f", {self.honest_[lam]:.2f} for unseen objects" if self.honest_ else ""
         wrong = f"{m or 'no'} object{'' if m == 1 else 's'} in the wrong group"
-        nowhere = f"; no rule covers the {k} that belong{'s' if k == 1 else ''} nowhere" if k else ""
+        nowhere = f"; no rule describes the {k} that belong{'s' if k == 1 else ''} nowhere" if k else ""
         own, most = self.representativeness_[lam], self.ceiling_[lam]
         return f"{rules}: agreement with the groups {own:.2f} of at most {most:.2f}{new}; {wrong}{nowhere}."
 

@@ -96,8 +96,8 @@ def _complete(folder: Path) -> None:
             whole.rmdir()
     except OSError as error:
         raise WriteError(
-            f"putting new files into {folder} failed: {reason(error)}. Some of its files are new and some are not: those "
-            f"still to come are in a folder of its own, {WHOLE}…, and are put into place when {folder} is next used."
+            f"replacing the files of {folder} failed: {reason(error)}. Some are new and some are old; the rest is in "
+            f"its subfolder {WHOLE}… and is moved into place the next time {folder} is used."
         ) from error
 
 
@@ -156,8 +156,8 @@ def elsewhere(again: Callable[[Path], object]) -> str:
     left = [str(folder) for folder in parts if any(folder.iterdir())]
     _remove_empty(parts)
     if left:
-        return f"What could be written of the results is in {' and in '.join(left)}."
-    return "Nor could the results be written to the home folder or the temporary one."
+        return f"The results that could be written are in {' and in '.join(left)}."
+    return "The results could not be written to the home folder or the temporary folder either."
 
 
 def _remove_empty(folders: list[Path]) -> None:

@@ -170,7 +170,7 @@ class Checkpoints:
 def _check_same(path: Path, there: object, here: Mapping[str, str]) -> None:
     """Refuse the checkpoint of another fit."""
     if not isinstance(there, Mapping):
-        raise Misfit("it does not say which fit it is of")
+        raise Misfit("it does not say which fit it belongs to")
     for key, value in here.items():
         if there.get(key) != value:
             was = there.get(key)

@@ -208,11 +208,11 @@ def _clusters_of_prior(objects: Objects[object], prior: PrototypeModel, c: int) 
             f"prototypes of shape {before} in {theirs}.{columns} Give a model of the same columns, or leave prior out."
         )
     if gone := _only_in(prior.space, objects.space):
-        warn(f"X has no values in columns of prior, {some_of(gone)}: its clusters count in the others.", UserWarning)
+        warn(f"X lacks these columns of prior: {some_of(gone)}. Its clusters count in the others.", UserWarning)
     if prior.focal.n_clusters != c:
         raise ValueError(
-            f"prior must have as many clusters as are asked for, n_clusters={c}; got a model of {prior.focal.n_clusters}. "
-            "Its clusters and the new ones are the same, one by one."
+            f"prior must have n_clusters={c} clusters; got a model with {prior.focal.n_clusters}. Each new cluster "
+            "continues one of the prior's."
         )
     return clusters
 

@@ -345,7 +345,7 @@ def _finite(metric: SemiMetric, gradient: Tensor) -> Tensor:
     name = metric.name or type(metric).__name__
     raise ValueError(
         f"metric {name} must have a finite gradient; got one that is not at prototype {k}, which may lie on an object: "
-        "roots and arcs have none at 0. Add a small number under the root (as Euclidean does), or use "
+        "square roots and inverse sines have none at 0. Add a small number under the root (as Euclidean does), or use "
         "softecm.testing.check_semimetric to see where."
     )
 

@@ -205,7 +205,9 @@ class Loaded:
     @property
     def noun(self) -> str:
         """What an object is called in a sentence."""
-        return "series" if self.shape == "series" else "object"
+        if self.shape == "table":
+            return "object"
+        return "sequence" if self.categories else "series"
 
     @property
     def names(self) -> list[str]:
@@ -271,7 +273,7 @@ def check_unpacked(path: Path) -> None:
     size = path.stat().st_size
     if whole > UNPACKED and whole > RATIO * size:
         raise ReadError(
-            f"{path} unpacks to {whole / 1e9:.3g} GB, {whole // size} times its size: unpack it yourself if that is meant."
+            f"{path} unpacks to {whole / 1e9:.3g} GB, {whole // size} times its size: unpack it yourself if you trust it."
         )
 
 
@@ -337,11 +339,7 @@ def own_names(names: Sequence[str]) -> tuple[list[str], list[str]]:
 def renamed(absent: Sequence[str], columns: Sequence[str]) -> str:
     """Which column of a file is meant by the first that it lacks, where one is called nearly so."""
     near = closest(absent[0], columns)
-    if not near:
-        return ""
-    return (
-        f" Its {short(near)} may be meant: if it is in the same unit, or converted, call it {short(absent[0])} there."
-    )
+    return f" If its {short(near)} is the same in the same unit, rename it to {short(absent[0])}." if near else ""
 
 
 def existing(path: Path, columns: Sequence[str], name: str) -> str:

@@ -153,10 +153,10 @@ def understood_column(column: pd.Series, context: FileContext, *, may_be_id: boo
     options = context.options
     name, gaps, n = str(column.name), missing_in(column), len(column)
     if name in options.drop:
-        return Understood(None, Column(name, "left out", "as asked", gaps))
+        return Understood(None, Column(name, "left out", "as specified", gaps))
     if name in options.numeric or "all" in options.numeric:
         numbers = as_numbers(context, name, column)
-        return Understood(numbers, Column(name, "number", shown(numbers), gaps, "as asked"))
+        return Understood(numbers, Column(name, "number", shown(numbers), gaps, "as specified"))
     if gaps == n:
         return Understood(None, Column(name, "left out", "empty", gaps))
     if name in context.levels or ("all" in options.ordinal and is_text(column) and known_order(_answers(column))):
@@ -235,7 +235,7 @@ def _date(name: str, dates: Dates) -> Understood:
 
 def _no_times(name: str, odd: pd.Series, kind: str) -> tuple[str, ...]:
     """What is said of cells that are no dates, or no durations."""
-    return (cells_remark(name, odd, f"is no {kind} and counts", f"are no {kind}s and count"),) if len(odd) else ()
+    return (cells_remark(name, odd, f"is not a {kind} and counts", f"are not {kind}s and count"),) if len(odd) else ()
 
 
 def is_text(column: pd.Series) -> bool:
@@ -361,7 +361,7 @@ def _category(name: str, column: pd.Series, *, explicit: bool, may_be_id: bool, 
         )
         words = alike
     origin = "codes that begin with 0" if are_codes(words.dropna()) else "text"
-    why = "as asked" if explicit else f"{origin}, {words.nunique()} different"
+    why = "as specified" if explicit else f"{origin}, {words.nunique()} different"
     written = Written(words=spellings, no_answer=tuple(empty.unique()))
     described = Column(name, "category", shown(words), gaps, why, written if written != Written() else None)
     return Understood(words, described, tuple(remark for remark in remarks if remark))

@@ -41,9 +41,9 @@ def step_hint(columns: Sequence[Column], data: Mapping[str, pd.Series]) -> str:
                 continue
             reason = ""
             if starts is not None and _rises(data[when.name], starts):
-                reason = f"rows of one {short(who.name)} follow each other with rising {short(when.name)}"
+                reason = f"rows with the same {short(who.name)} are consecutive, with increasing {short(when.name)}"
             elif (who.kind, when.kind) == ("category", "date") and _shares_times(data[who.name], data[when.name]):
-                reason = f"rows of one {short(who.name)} each have another {short(when.name)}"
+                reason = f"rows with the same {short(who.name)} all differ in {short(when.name)}"
             if reason:
                 listed = ",".join(values[:SHOWN]) + (",…" if len(values) > SHOWN else "")
                 remedy = f"{option('id_column', who.name)} {option('time', when.name)} {option('value', listed)}"

@@ -265,7 +265,7 @@ def read_states(path: Path, sheet: Sheet, options: ReadOptions) -> Loaded:
     labels = None if label is None else words(frame[label])
     loaded = _loaded_states(cells.tolist(), ids, labels, sheet)
     kinds: dict[str | None, Kind] = {label: "label", key: "id"}
-    aside = [Column(c, kinds.get(c, "left out"), "no step of a sequence") for c in columns if c in others]
+    aside = [Column(c, kinds.get(c, "left out"), "not a step of a sequence") for c in columns if c in others]
     note = f"{key} names the sequences; {option('id_column')} changes this."
     notes = loaded.notes if key == chosen else (*loaded.notes, note)
     return replace(loaded, columns=(*loaded.columns, *aside), notes=notes)

@@ -109,7 +109,7 @@ def sniff(path: Path, options: ReadOptions) -> Dialect:
     if not sign:
         sign, unclear = _decimal(body)
     if unclear and delimiter == ";":
-        remedy = f"if it stands between thousands, give {option('thousands', '.')}"
+        remedy = f"if it separates thousands, give {option('thousands', '.')}"
         note = f"numbers such as {unclear} are read with a decimal point; {remedy}"
         notes = (*notes, note)
     seen = {cell.strip() for row in body for cell in row}

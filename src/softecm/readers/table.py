@@ -135,7 +135,7 @@ class _Table:
     def _set_aside(self, column: pd.Series, options: ReadOptions) -> None:
         """A column that has the classes or the names of the objects."""
         kind: Kind = "label" if column.name == options.label_column else "id"
-        self.columns.append(Column(str(column.name), kind, shown(column), missing_in(column), "as asked"))
+        self.columns.append(Column(str(column.name), kind, shown(column), missing_in(column), "as specified"))
         if kind == "label":
             self.labels = column
         else:

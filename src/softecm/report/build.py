@@ -135,7 +135,7 @@ def build(
         explanations=view.explanations,
         **view.map._asdict(),
         merged=inputs.merged(model),
-        noun="object" if view.prototype_series is None else "series",
+        noun="object" if view.prototype_series is None else inputs.noun_of(model),
         clear=checked_clear(clear),
         candidates=candidates or {},
         candidates_note=candidates_note,

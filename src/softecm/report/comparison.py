@@ -13,7 +13,7 @@ import numpy as np
 from softecm._atomic import write_text
 from softecm._checks import make_frame
 from softecm._text import counted, grouped, listed, share_of
-from softecm.belief import CredalPartition
+from softecm.belief import CredalPartition, FocalSets
 from softecm.belief.assignments import Decisions
 from softecm.belief.combination import matching, renumbered
 from softecm.plots.style import set_colors
@@ -215,21 +215,22 @@ class Comparison:
         )
         colors = set_colors(self.first.focal_sets)
         before, after = self.first.decisions(), self.second.decisions()
-        shown = self._after(after)
+        shown, sets = self._after(after), _in_words(self.first.focal_sets, self.first.focal_sets.cluster_names)
         return render_page(
             "comparison.html",
             data=self,
             theirs=theirs,
             crossed=list(zip(ours, (colors[(k + 1) % (self.first.n_clusters + 1)] for k in here), cells, strict=True)),
             movers=[
-                (self.ids[i], ((before[i].set, before[i].word), (shown[i], after[i].word)), self.distances[i])
+                (self.ids[i], ((sets[before.columns[i]], before[i].word), (shown[i], after[i].word)), self.distances[i])
                 for i in self.moved[:MOST_LISTED].tolist()
             ],
         )
 
     def _after(self, decisions: Decisions) -> list[str]:
         """The set of each object in the second, with its name in the first where that is another."""
-        own, as_first = self.second.focal_sets.labels(), self.second.focal_sets.labels(self._names_in_first)
+        focal = self.second.focal_sets
+        own, as_first = _in_words(focal, focal.cluster_names), _in_words(focal, self._names_in_first)
         sets = [a if a == b else f"{a} ({b} of {self.names[0]})" for a, b in zip(own, as_first, strict=True)]
         return [sets[column] for column in decisions.columns]
 
@@ -246,11 +247,17 @@ class Comparison:
     def _repr_html_(self) -> str:
         """The sentences, then the first of those who moved; for notebooks."""
         before, after = self.first.decisions(), self._after(self.second.decisions())
-        movers = [(self.ids[i], before[i].set, after[i]) for i in self.moved[:FIRST].tolist()]
+        sets = _in_words(self.first.focal_sets, self.first.focal_sets.cluster_names)
+        movers = [(self.ids[i], sets[before.columns[i]], after[i]) for i in self.moved[:FIRST].tolist()]
         return render("comparison_notebook.html", data=self, movers=movers)
 
     def __repr__(self) -> str:
         return f"Comparison({len(self)} objects, {len(self.moved)} in another set)"
+
+
+def _in_words(focal: FocalSets, names: Sequence[str]) -> list[str]:
+    """The empty set and each focal set as phrases, with these names for the clusters."""
+    return ["no group", *(listed([names[k] for k in one], "or") for one in focal.sets)]
 
 
 Ids = Sequence[object] | None
@@ -332,7 +339,8 @@ def compare(
     if len(first) != len(second):
         raise ValueError(
             f"first and second must be about the same objects, in the same order; got {len(first)} and {len(second)} "
-            "objects. Give the partitions of the objects they have in common."
+            "objects. Give the partitions of the objects they have in common; groups of different objects are compared by "
+            "compare(model, other, data=(X, Y))."
         )
     if len(first) < 2:
         raise ValueError(f"partitions must have at least two objects to be compared; got {len(first)}.")

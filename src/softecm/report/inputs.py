@@ -54,6 +54,12 @@ def of_series(model: FittedModel) -> bool:
     return fitted.model_.space.visible.of_series
 
 
+def noun_of(model: FittedModel) -> str:
+    """What one of its objects is called, in the singular."""
+    fitted = comparing(model)
+    return "object" if fitted is None or pairwise(model) else fitted.model_.space.visible.noun
+
+
 def in_views(model: Comparing) -> bool:
     """Whether one set of objects is compared in several ways, of which one is shown."""
     return model.model_.space.visible is not model.model_.space

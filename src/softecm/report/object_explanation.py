@@ -103,7 +103,7 @@ def explain_object(
     explanation = reasons.explanations(model, one, partition, np.array([0]), teller)[0]
     called = names[row]
     decision = partition.decisions(clear)[0]
-    noun = "series" if inputs.of_series(model) else "object"
+    noun = inputs.noun_of(model)
     chosen = _candidates(partition, explanation)
     clusters = partition.focal_sets.cluster_names
     if terms is None:

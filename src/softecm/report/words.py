@@ -139,7 +139,9 @@ def _idle(explanation: Explanation) -> str:
     some = [name for name in explanation.idle if name not in far]
     if len(some) > MOST_NAMED:
         some = [*some[: MOST_NAMED - 1], f"{len(some) - MOST_NAMED + 1} more"]
-    return f" {listed(some, 'and')} {'has' if len(some) == 1 else 'have'} no more influence than noise." if some else ""
+    return (
+        f" {listed(some, 'and')} {'does' if len(some) == 1 else 'do'} not separate them beyond chance." if some else ""
+    )
 
 
 def _pulled(explanation: Explanation, a: str, b: str, kind: str, *, one: bool) -> str:

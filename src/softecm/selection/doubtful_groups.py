@@ -66,8 +66,8 @@ def twins_remark(column: str) -> str:
     """What that means, and what to do."""
     remedy = worded("leave that column out", f"leave it out with {option('drop', column)}")
     return (
-        f"every cluster has a twin from which it differs in {column} alone. If {column} should not tell groups apart, "
-        f"{remedy}: then there are fewer."
+        f"every cluster has a twin that differs from it only in {column}. If {column} should not distinguish groups, "
+        f"{remedy}: there are fewer groups without it."
     )
 
 

@@ -114,7 +114,7 @@ def refuse_negative(d: NDArray[np.floating]) -> None:
         raise ValueError(
             f"X must not hold a negative dissimilarity; got {d[i, j]:g} for objects {i + 1} and {j + 1} (X[{i}, "
             f"{j}]). Turn similarities s into "
-            "dissimilarities, such as max(s) - s, or subtract what an object differs from itself."
+            "dissimilarities, such as max(s) - s, or subtract an object's dissimilarity to itself."
         )
     refuse_range(0.0, float(d.max()))
 
@@ -128,7 +128,7 @@ def symmetric(d: NDArray[np.floating]) -> NDArray[np.floating]:
         raise ValueError(
             f"X must be zero on its diagonal: an object does not differ from itself; got {diagonal[i]:g} for "
             f"{place('object', i)}. "
-            "Turn similarities s into dissimilarities, such as max(s) - s, or subtract what an object differs from itself."
+            "Turn similarities s into dissimilarities, such as max(s) - s, or subtract an object's dissimilarity to itself."
         )
     worst, where, exact = 0.0, (0, 0), not diagonal.any()
     for start in range(0, len(d), BLOCK_ROWS):
@@ -241,6 +241,7 @@ class Space(Savable, ABC):
 
     dtype: torch.dtype = torch.float64  # of what it encodes, once it is fitted
     of_series: ClassVar[bool] = False  # objects are series, whatever is compared of them
+    noun: ClassVar[str] = "object"  # what one of them is called
     holds_series: ClassVar[bool] = False  # prototypes are series, too, not features of series
     step: float = 0.0  # what differing in one attribute adds to a distance where it adds all or nothing
     sparse: bool = False  # whether objects are sparse rows: prototypes are much wider, those of sets not written down

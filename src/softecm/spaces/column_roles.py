@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from softecm._checks import frame_of
+from softecm._precision import spaced
 from softecm._text import column_label, meant
 from softecm._wording import option, worded
 from softecm.spaces.columns import TEMPORAL, Cell, Cells, SeriesCells, kind_of
@@ -320,7 +321,7 @@ def stretched(X: object) -> list[Stretched]:
 def stretched_message(columns: list[Stretched], who: Callable[[int], str]) -> str:
     """What to mind about such columns, and what to do; ``who`` says what a row is called."""
     first = columns[0]
-    value = f"{first.value:g}" if kind_of(first.value) == "number" else str(first.value)
+    value = spaced(f"{first.value:.10g}") if kind_of(first.value) == "number" else str(first.value)
     others = len(columns) - 1
     more = f" (and {others} more such column{'s' if others > 1 else ''})" if others else ""
     where = column_label(first.column) + (f" of {first.view!r}" if first.view else "")

@@ -531,7 +531,7 @@ def _single_values(X: Sequence[Any] | Array, name: str) -> str:
     first = X[0] if len(X) else 0
     if kind_of(first) == "text":
         return (
-            f"words, such as {str(first)[:40]!r}. Compare them by a distance of yours: "
+            f"words, such as {str(first)[:40]!r}. Compare them with a distance of your own: "
             f"SoftECM(metric='precomputed').fit([[distance(a, b) for b in {name}] for a in {name}]); or give a list of "
             "rows, each a list of cells"
         )

@@ -259,6 +259,7 @@ class SeriesSpace(Space, savable=False):
     n_channels: int = 0
     dtype: torch.dtype = torch.float64
     of_series = True
+    noun = "series"
     SAVED = rules(
         n_channels=count(size="p"),
         length=count(least=2, most=MOST_STEPS),

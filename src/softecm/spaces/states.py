@@ -52,6 +52,7 @@ class States(SteppedSeries):
     substitution: str | Costs = CONSTANT
     states: tuple[State, ...] = ()
     costs: tuple[float, ...] = ()  # between the states, row by row
+    noun = "sequence"
     SAVED = rules(
         states=listed(plain, size="s", least=2, different=True),
         n_channels=count(size="s"),
@@ -114,8 +115,8 @@ class States(SteppedSeries):
             return
         a, b = np.unravel_index(int(off.argmax()), off.shape)
         warn(
-            f"no points in space are as far from each other as the substitution costs say; the nearest that are differ "
-            f"by up to {off.max():.2g}: {self.states[a]!r} for {self.states[b]!r} costs {used[a, b]:.3g} instead of "
+            f"the substitution costs are not distances between points; the nearest costs that are differ by up to "
+            f"{off.max():.2g}: {self.states[a]!r} for {self.states[b]!r} costs {used[a, b]:.3g} instead of "
             f"{self._cost_matrix[a, b]:.3g}. Use {option('metric', 'precomputed')} for the costs as they are.",
             UserWarning,
         )
@@ -137,8 +138,8 @@ class States(SteppedSeries):
         if unseen:
             shown = ", ".join(repr(state)[:40] for state, _ in unseen.most_common(3))
             warn(
-                f"{sum(unseen.values())} steps hold a state that the fit never saw ({shown}): it lies in the middle of "
-                "all that it saw.",
+                f"{sum(unseen.values())} steps hold a state that was not in the fit ({shown}): it is equally far from all "
+                "known states.",
                 UnseenCategoryWarning,
             )
         return drawn
@@ -240,8 +241,8 @@ def _state(value: object, i: int) -> State | None:
         return int(value)  # as pandas has whole numbers in a column with gaps
     if not isinstance(value, str | int):
         raise TypeError(
-            f"X must hold states as text or whole numbers; got {value!r} in {place('sequence', i)}. For numbers that "
-            "are measured use a metric of series."
+            f"X must hold states as text or whole numbers; got {value!r} in {place('sequence', i)}. For "
+            "measurements, use a metric for series."
         )
     return value
 

@@ -422,8 +422,8 @@ def warn_unseen(cells: Mapping[Name, Cells], unseen: Mapping[Name, NDArray[np.bo
     parts += [f"{more} more columns"] if more > 0 else []
     n, k = len(rows), int(rows.sum())
     warn(
-        f"{k} of {n} object{'s' if n > 1 else ''} {'has' if k == 1 else 'have'} a category that the fit never saw: "
-        f"{'; '.join(parts)}. It counts as different from all that it saw.",
+        f"{k} of {n} object{'s' if n > 1 else ''} {'has' if k == 1 else 'have'} a category that was not in the fit: "
+        f"{'; '.join(parts)}. It counts as different from all known categories.",
         UnseenCategoryWarning,
     )
 

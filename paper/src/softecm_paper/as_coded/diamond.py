@@ -65,9 +65,9 @@ def shares(runs: NDArray[np.float32], number: int) -> dict[str, float]:
 def _add(page: Page) -> None:
     page.heading("As coded")
     page.text(
-        "The authors' public code has the settings that the paper leaves open: Adam with a rate of 0.1, begun anew in each "
-        "of at most 20 rounds, whose steps end when the cost changes by less than a tenth; two objects drawn with "
-        f"replacement as starts. From {STARTS} starts, objects 6 and 7 have their largest mass on:"
+        "The authors' public code has the settings that the paper leaves open: Adam with a rate of 0.1, restarted in "
+        "each of at most 20 rounds and stopped when the cost changes by less than a tenth; two objects drawn with "
+        f"replacement as initial prototypes. From {STARTS} such draws, objects 6 and 7 have their largest mass on:"
     )
     masses_by_lambda = {lam: masses(lam) for lam in LAMS}
     lines = []

@@ -218,10 +218,10 @@ def _tell_choices(page: Page, coded: CodedRuns) -> None:
     head = ["data", "chosen", "N*", "rounds of the chosen runs", "runs with β < 2 that end after one round"]
     page.table([*head, "objects without a number"], lines)
     page.text(
-        "One round means that the masses are those of the starts: the prototypes have not been moved when they are taken. "
-        "The rounds end so early because the mass left for the empty set, one less the rounded sum of the others, is often "
-        "−6·10⁻⁸ in single precision; to the power of a β that is not whole that is no number, nor is the sum it is part "
-        "of, and a comparison with what is no number says that nothing has changed. With β = 2 this does not happen."
+        "One round means that the masses are those of the initialization: the prototypes have not moved yet. Rounds end so "
+        "early because the mass left for the empty set, one minus the rounded sum of the others, is often −6·10⁻⁸ in single "
+        "precision; raised to a non-integer β it is NaN, and a comparison with NaN reports no change. With β = 2 this does "
+        "not happen."
     )
     lines = []
     for row in coded.runs.rows:

@@ -20,10 +20,15 @@ const curves = (lines, width, height, ends) => {
   return s;
 };
 const curve = (one, channel, color, width, opacity, dash) => ({ values: one.v[channel], length: one.l, color, width, opacity, dash });
-let channel = 0;
+let channel = 0, scale = null;  // of the cards: charts of single series have it, too
 if (D.series) (() => {
   const box = $("series-cards"), pick = $("channel");
   let all = false;
+  if (D.noun === "sequence") {  // of the states, first the one in which groups differ most
+    const middle = (one, k) => { const v = one.v[k].filter((x) => x !== null); return v.reduce((a, b) => a + b, 0) / Math.max(v.length, 1); };
+    const differ = D.series.channels.map((_, k) => { const all = D.series.prototypes.slice(0, D.c).map((one) => middle(one, k)); return Math.max(...all) - Math.min(...all); });
+    channel = differ.indexOf(Math.max(...differ));
+  }
   const members = (j) => shown === fitted ? D.series.members[j - 1] : Object.keys(D.series.own).map(Number).filter((i) => best[i] === j).sort((a, b) => mass(b, j) - mass(a, j)).slice(0, 24);
   const draw = () => {
     box.replaceChildren();
@@ -33,16 +38,16 @@ if (D.series) (() => {
       const lines = members(j).filter((i) => D.series.own[i]).map((i) => curve(D.series.own[i], channel, D.colors[j], 0.9, 0.35));
       return [j, lines.concat(curve(D.series.prototypes[j - 1], channel, D.colors[j], 3, 1))];
     });
-    const ends = extent(panels.flatMap(([, lines]) => lines));  // one scale for all panels
+    const ends = scale = extent(panels.flatMap(([, lines]) => lines));  // one scale for all panels
     for (const [j, lines] of panels) {
-      const c = el("div", "card"), h = el("h3"); h.append(badge(j), el("small", "", grouped(counts[j]) + " series")); c.append(h);
+      const c = el("div", "card"), h = el("h3"); h.append(badge(j), el("small", "", grouped(counts[j]) + " " + (counts[j] === 1 || D.noun.endsWith("s") ? D.noun : D.noun + "s"))); c.append(h);
       const s = curves(lines, 320, 170, ends); s.setAttribute("aria-label", "Prototype of " + D.labels[j] + " over its surest members, " + D.series.channels[channel]); c.append(s); box.append(c);
     }
     if (rest) { const more = el("button", "", `Show ${rest} more sets between groups`); more.type = "button"; more.addEventListener("click", () => { all = true; draw(); }); box.append(more); }
   };
   if (D.series.channels.length > 1) {
     $("channel-row").hidden = false;
-    D.series.channels.forEach((name, k) => { const o = el("option", "", name); o.value = k; pick.append(o); });
+    D.series.channels.forEach((name, k) => { const o = el("option", "", name); o.value = k; pick.append(o); }); pick.value = channel;
     pick.addEventListener("change", () => { channel = +pick.value; draw(); });
   }
   follows.push(draw); draw();

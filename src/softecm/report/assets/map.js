@@ -30,7 +30,9 @@ const mixed = (() => {
   let drawOrder, mix;
   const arrange = () => { const [far, near] = [[], []]; for (let i = 0; i < N; i++) (best[i] ? near : far).push(i); drawOrder = near.concat(far); mix = mixed(); };
   const basePicture = document.createElement("canvas");
+  let copied = false;
   const ring = () => {  // hovering repaints the picture, not every object
+    if (!copied) { basePicture.width = canvas.width; basePicture.height = canvas.height; basePicture.getContext("2d").drawImage(canvas, 0, 0); copied = true; }
     const g = canvas.getContext("2d"), r = devicePixelRatio || 1;
     g.setTransform(1, 0, 0, 1, 0, 0); g.clearRect(0, 0, canvas.width, canvas.height); g.drawImage(basePicture, 0, 0); g.setTransform(r, 0, 0, r, 0, 0);
     if (focus >= 0) { g.strokeStyle = ink(); g.lineWidth = 2; g.beginPath(); g.arc(px[focus], py[focus], base + 5, 0, 6.2832); g.stroke(); }
@@ -92,8 +94,7 @@ const mixed = (() => {
     g.fillStyle = soft(); g.textAlign = "center";
     if (D.axes[0]) g.fillText(D.axes[0], (X(0) + X(65535)) / 2, Y(0) + 32);
     if (D.axes[1]) { g.save(); g.translate(X(0) - left + 8, (Y(0) + Y(65535)) / 2); g.rotate(-Math.PI / 2); g.fillText(D.axes[1], 0, 0); g.restore(); }
-    basePicture.width = canvas.width; basePicture.height = canvas.height; basePicture.getContext("2d").drawImage(canvas, 0, 0);
-    ring();
+    copied = false; if (focus >= 0) ring();
   };
   const nearest = (x, y) => {
     let at = -1, least = 196;

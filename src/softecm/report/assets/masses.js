@@ -16,7 +16,7 @@
   const draw = () => {
     const [g, w, h] = prepare(canvas), wide = w - left - 8, scale = devicePixelRatio || 1;
     span = wide / Math.max(N, 1);
-    const named = few && span >= 13, bottom = order === bySet ? (named ? 104 : 42) : (named ? 90 : 24), high = h - upper - bottom;
+    const named = few && span >= 13, bottom = order === bySet ? (named ? 124 : 42) : (named ? 110 : 24), high = h - upper - bottom;
     const Y = (v) => upper + (1 - v) * high;
     g.strokeStyle = line(); g.fillStyle = soft(); g.textAlign = "right"; g.textBaseline = "middle"; g.lineWidth = 1;
     for (const t of [0, 0.5, 1]) { g.fillText(t, left - 8, Y(t)); g.beginPath(); g.moveTo(left, Y(t)); g.lineTo(left + wide, Y(t)); g.stroke(); }
@@ -32,7 +32,7 @@
       }
     }
     g.fillStyle = soft();
-    if (named) for (let k = 0; k < N; k++) { g.save(); g.translate(left + (k + 0.5) * span, Y(0) + 8); g.rotate(-Math.PI / 2); g.fillText(clipped(g, D.ids[order[k]], 58), 0, 0); g.restore(); }
+    if (named) for (let k = 0; k < N; k++) { g.save(); g.translate(left + (k + 0.5) * span, Y(0) + 8); g.rotate(-Math.PI / 2); g.fillText(clipped(g, D.ids[order[k]], 78), 0, 0); g.restore(); }
     g.textBaseline = "alphabetic"; g.textAlign = "center";
     if (order === bySet) {  // which block is which set, where there is room for its name
       for (let from = 0, to = 0; from < N; from = to) {

@@ -45,4 +45,5 @@ if (D.live) (() => {
   for (const one of inputs) one.addEventListener("input", () => { due ||= requestAnimationFrame(move); });
   for (const b of document.querySelectorAll(".back")) b.addEventListener("click", () => { for (const one of inputs) one.value = 0; move(); inputs[0].focus({ preventScroll: true }); });
   write(atFit, false);
+  setTimeout(() => decided(shares(atFit), D.clear), 300);  // compiled by then: the first move is as fast as the others
 })();

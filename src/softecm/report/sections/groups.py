@@ -328,8 +328,12 @@ def profiled(data: ReportData) -> Profiles | None:
     drawn = data.partition[data.rows]
     if data.series is not None and len(data.series):
         rows = every(len(drawn), MOST_COMPARED)
-        profiles = _of_series(drawn[rows], [data.series[i] for i in rows], data.channels)
-        return None if profiles is None else _of_all(profiles, data.partition)
+        scale, unit = (100.0, "%") if data.noun == "sequence" else (1.0, "")  # shares of states are told in percent
+        profiles = _of_series(drawn[rows], [scale * data.series[i] for i in rows], data.channels)
+        if profiles is None:
+            return None
+        told = replace(profiles, traits=tuple(replace(trait, unit=unit) for trait in profiles))
+        return _of_all(told, data.partition)
     known, rows = _compared(data)
     if not known:
         return None
