@@ -144,9 +144,9 @@ def _weighted(choice: MetricChoice, loaded: Loaded, weights: str) -> MetricChoic
     return replace(choice, metric=replace(metric, weights=own), reason=f"{reason} (--weights {weights})")
 
 
-def _by_column(text: str, columns: Sequence[str]) -> dict[str, float]:
+def _by_column(text: str, columns: Sequence[str]) -> dict[str | int, float]:
     """Weights of columns as they are typed: age=3,income=0.5."""
-    weights = {}
+    weights: dict[str | int, float] = {}
     for entry in text.split(","):
         name, _, number = map(str.strip, entry.rpartition("="))
         if name not in columns:
