@@ -149,7 +149,8 @@ def test_columns_that_are_missing_or_new_are_told() -> None:
     assert empty.data["size"].isna().all()
     assert list(empty.data) == list(first.data)
     with pytest.raises(
-        ReadError, match=r"size not found among its columns\. If its Size is the same in the same unit, rename it to size"
+        ReadError,
+        match=r"size not found among its columns\. If its Size is the same in the same unit, rename it to size",
     ):
         read_table(rows.rename(columns={"size": "Size"}), like=first)
     with pytest.raises(ReadError, match="kind, size not found"):
