@@ -9,6 +9,10 @@ from sklearn.utils import estimator_checks
 
 from softecm.belief import FocalSets
 
+#: What `make test-deep` sets for the address sanitizer: browsers don't start with it, and a child forked from a process of
+#: several threads may find its allocator locked.
+SANITIZED = ("LD_PRELOAD", "ASAN_OPTIONS", "PYTHONMALLOC", "SOFTECM_BOUNDS")
+UNSANITIZED = {name: value for name, value in os.environ.items() if name not in SANITIZED}
 DEEP = bool(os.environ.get("SOFTECM_DEEP"))  # set by make test-deep
 
 #: Those of scikit-learn's checks that depend on how data are handled, for variants of an estimator that passes all of them.

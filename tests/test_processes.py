@@ -7,14 +7,13 @@ from pathlib import Path
 
 import pytest
 
-from problems import DEEP
+from problems import DEEP, UNSANITIZED
 from processes import KINDS
 
 WAYS = ["fork", "multiprocessing", "loader", "threads"]
 FRESH = ["spawn", "forkserver", "loky"]  # processes that import everything anew, which takes time
 FITS = len(KINDS) + 3  # the first ones again, in processes that have fitted
 REPETITIONS, SECONDS = (20, 3600) if DEEP else (1, 300)
-SANITIZED = ("LD_PRELOAD", "ASAN_OPTIONS", "PYTHONMALLOC", "SOFTECM_BOUNDS")  # what `make test-deep` sets
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="this system can't fork")
@@ -23,9 +22,7 @@ SANITIZED = ("LD_PRELOAD", "ASAN_OPTIONS", "PYTHONMALLOC", "SOFTECM_BOUNDS")  # 
 )
 def test_a_fit_leaves_the_process_fit_for_forks_and_threads(ways):
     command = [sys.executable, str(Path(__file__).with_name("processes.py")), str(REPETITIONS), *ways]
-    # Without the address sanitizer, whose allocator may be locked by a thread that a forked child does not have.
-    plain = {name: value for name, value in os.environ.items() if name not in SANITIZED}
-    done = subprocess.run(command, capture_output=True, text=True, check=True, timeout=SECONDS, env=plain)
+    done = subprocess.run(command, capture_output=True, text=True, check=True, timeout=SECONDS, env=UNSANITIZED)
     lines = done.stdout.splitlines()
     assert len(lines) == FITS * REPETITIONS * len(ways)
     assert all(line.endswith(" same") for line in lines), done.stdout

@@ -96,7 +96,7 @@ def test_views_are_weighed_and_the_objective_never_rises(rule, features, tmp_pat
             _ = model.feature_weights_
 
 
-@pytest.mark.filterwarnings("ignore:prototypes of different clusters", "ignore:'\\w+' has taken over", "ignore:cluster")
+@pytest.mark.filterwarnings("ignore:prototypes of different clusters", "ignore:'\\w+' takes", "ignore:cluster")
 @pytest.mark.parametrize("rule", ["entropy", "product"])
 def test_rounds_lower_the_objective_from_any_start(rule):
     for seed in range(30 if problems.DEEP else 2):

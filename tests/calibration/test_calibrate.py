@@ -386,3 +386,24 @@ def test_outliers_that_move_do_not_make_a_cluster_unstable(found):
     refitted[::2, 80:, 0] = refitted[1::2, 80:, 1] = 1.0
     before = CredalPartition(masses, FocalSets.up_to(2, 1))
     assert replace(found, before=before, memberships=refitted).cluster_stability.tolist() == [1.0, 1.0]
+
+
+def test_a_seed_and_a_level_are_those_of_the_refits(model, found):
+    other = calibrate(model, X, n_boot=40, pairs="none", random_state=1)
+    assert np.abs(other.memberships - found.memberships).max() > 1e-3
+    narrow = calibrate(model, X, n_boot=40, pairs="none", level=0.5)
+    np.testing.assert_array_equal(narrow.memberships, found.memberships)
+    assert (narrow.set_upper - narrow.set_lower).sum() < 0.8 * (found.set_upper - found.set_lower).sum()
+
+
+def test_refits_from_scratch_each_have_a_seed(model, monkeypatch):
+    seeds, real = [], module.clone
+
+    def cloned(estimator):
+        copy = real(estimator)
+        monkeypatch.setattr(copy, "fit", lambda X: seeds.append(copy.random_state) or type(copy).fit(copy, X))
+        return copy
+
+    monkeypatch.setattr(module, "clone", cloned)
+    calibrate(model, X, n_boot=19, pairs="none", warm=False)
+    assert seeds == list(range(19))

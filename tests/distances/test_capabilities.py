@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import pickle
 
+import numpy as np
 import pytest
 import torch
 
+from hostile.outcomes import assert_sound
+from softecm import SoftECM
 from softecm.distances import SEMI_METRICS, FunctionMetric, Hamming, Mahalanobis, Precomputed, SquaredEuclidean
 from softecm.distances.auto import resolve_metric
 from softecm.distances.base import nearest_of
@@ -71,3 +74,15 @@ def test_precomputed_is_a_name_like_any_other():
         ValueError, match=r"'states', 'precomputed'.* a SemiMetric or a torch function; got 'chebyshev'"
     ):
         resolve_metric("chebyshev", None)
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("unit", [1e-130, 1e-31, 1e30])
+def test_mahalanobis_knows_no_unit(unit):
+    """With a column that is constant, and where all rows are equal."""
+    rows = np.random.default_rng(0).normal(size=(40, 3)) + np.repeat([[0.0], [9.0]], 20, 0)
+    rows[:, 1] = 3.0
+    model = SoftECM(2, metric="mahalanobis", random_state=0)
+    usual = model.fit(rows).partition_.masses
+    np.testing.assert_allclose(model.fit(rows * unit).partition_.masses, usual, atol=1e-6)
+    assert_sound(SoftECM(1, metric="mahalanobis").fit(np.repeat(rows[:1] * unit, 6, 0)).partition_.masses)

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
+from problems import UNSANITIZED
 from softecm import CredalPartition, FocalSets, SoftECM
 from softecm.calibration import Calibration
 from softecm.report import Attribute, Explanation, Part, ReportData, build, noteworthy, three_sentences
@@ -41,7 +42,7 @@ def browser() -> Iterator[Any]:
     ):
         options.add_argument(argument)
     options.set_capability("goog:loggingPrefs", {"browser": "ALL"})
-    driver = webdriver.Chrome(options=options, service=Service(DRIVER))
+    driver = webdriver.Chrome(options=options, service=Service(DRIVER, env=UNSANITIZED))
     yield driver
     driver.quit()
 

@@ -242,3 +242,14 @@ def test_missing_cells_are_no_groups_of_their_own(seed):
     with warnings.catch_warnings():
         warnings.simplefilter("error", NumberOfGroupsWarning)
         assert SoftECM(3, random_state=0).fit(table).partition_.n_clusters == 3
+
+
+def test_the_seed_is_that_of_fits_and_of_the_sample(monkeypatch):
+    X, drawn = make_blobs(60, n_clusters=2, distance=9, random_state=0).data, []
+    monkeypatch.setattr("softecm.selection.n_clusters.LARGE", 50)
+    monkeypatch.setattr("softecm.selection.n_clusters.SAMPLE", 30)
+    monkeypatch.setattr("softecm.selection.n_clusters.part_of", lambda X, rows, _: drawn.append(rows) or X[rows])
+    for seed in (3, 4):
+        choice = choose_n_clusters(X, candidates=[2], rule="silhouette", random_state=seed)
+        assert choice.model.random_state == seed
+    assert drawn[0].tolist() != drawn[1].tolist()

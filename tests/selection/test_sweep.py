@@ -21,6 +21,7 @@ from softecm.selection import Sweep, SweepInterrupted, batch, sweep, sweeping
 
 BLOBS = make_blobs(60, n_clusters=3, distance=8, random_state=0)
 GRID = {"beta": [1.2, 1.6], "lam": [0.5, 2.0]}
+PLAIN, HEAVY = SoftECM(2, n_init=1), np.arange(len(BLOBS.data)) + 1.0
 
 
 def assert_same_cells(one: Sweep, other: Sweep) -> None:
@@ -188,11 +189,13 @@ def test_a_journal_is_gone_on_with_and_a_cut_line_is_done_again(tmp_path, monkey
         (lambda path: sweep(BLOBS.data[:50], GRID, journal=path), "data"),
         (lambda path: sweep(BLOBS.data, {"beta": [1.2]}, journal=path), "grid"),
         (lambda path: sweep(BLOBS.data, GRID, estimator=SoftECM(2, alpha=2), journal=path), "grid"),
+        (lambda path: sweep(BLOBS.data, GRID, estimator=PLAIN, resamples=2, journal=path), "grid"),
+        (lambda path: sweep(BLOBS.data, GRID, estimator=PLAIN, sample_weight=HEAVY, journal=path), "data"),
     ],
 )
 def test_a_journal_of_another_sweep_is_refused(tmp_path, change, told):
     path = tmp_path / "run.jsonl"
-    sweep(BLOBS.data, GRID, estimator=SoftECM(2, n_init=1), journal=path)
+    sweep(BLOBS.data, GRID, estimator=PLAIN, journal=path)
     before = path.read_bytes()
     with pytest.raises(ValueError, match=f"another sweep.*{told}"):
         change(path)

@@ -107,6 +107,9 @@ class Mahalanobis(base.SemiMetric):
         return self.white(a - b).square().sum(-1)
 
 
+LEAST = 1e-280  # of a variance: less is none, and has no inverse among floats
+
+
 @dataclass(frozen=True)
 class OneMatrix(base.ClosedForm):
     """One matrix for all pairs drops out of the prototype step."""
@@ -148,7 +151,7 @@ class WhitenedPasses(RowPasses[Tensor]):
 
 @dataclass(frozen=True)
 class CovarianceLearner(base.Learner):
-    """Estimates the covariance where none was given; constant directions are given unit spread."""
+    """Estimates the covariance where none was given; constant directions are given the largest spread."""
 
     metric: Mahalanobis
 
@@ -180,6 +183,6 @@ class CovarianceLearner(base.Learner):
 
     def _learned(self, covariance: NDArray[np.float64]) -> Mahalanobis:
         values, vectors = np.linalg.eigh(np.atleast_2d(covariance))
-        floor = 1e-10 * max(float(values[-1]), np.finfo(float).tiny)
-        values = np.where(values > floor, values, max(float(values[-1]), 1.0))  # no spread along these directions
+        largest = float(values[-1]) if values[-1] > LEAST else 1.0
+        values = np.where(values > 1e-10 * largest, values, largest)  # no spread along these directions
         return replace(self.metric, covariance=(vectors * values) @ vectors.T)
