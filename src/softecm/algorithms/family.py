@@ -27,7 +27,7 @@ from softecm.distances.mixed import Mixed
 from softecm.files import expected
 from softecm.files.values import own
 from softecm.fit import group_shapes, learning
-from softecm.fit.algorithm import Algorithm, Fit
+from softecm.fit.algorithm import Algorithm, Fit, Outcome
 from softecm.fit.fitting import doubt_of_number, fit_cells
 from softecm.fit.group_shapes import Fitted, GroupShape
 from softecm.fit.learning import FAR, Jump, Past
@@ -108,7 +108,7 @@ class PrototypeFamily(FamilyParameters, PrototypeClusterer):
         return self._fit_to(replace(self._settings(), plan=plan), X, sample_weight)
 
     def _fit_to(self, chosen: Settings, X: object, sample_weight: object) -> Self:
-        raw = raw_data(X)
+        raw, last = raw_data(X), getattr(self, "model_", None)
         with ExitStack() as held:
             if raw.in_blocks:
                 chosen, choice, fit, shape = self._opened(held, chosen, raw.value, sample_weight)
@@ -118,7 +118,8 @@ class PrototypeFamily(FamilyParameters, PrototypeClusterer):
                 if chosen.warm_start or chosen.prior is not None:
                     chosen, choice = self._continuing(chosen, choice)
                 fit, shape = self._prepared(choice, chosen, raw, sample_weight), None
-            fitted = self._clustered(choice, fit)
+            (outcome,) = fit_cells(fit, [chosen], owner=type(self).__name__, last=last)
+            fitted = self._ended(choice, fit, outcome)
             if not raw.in_blocks:
                 fitted = self.in_shape(fitted, chosen, raw, sample_weight)
             elif shape is not None and shape.shape in OWN:
@@ -161,15 +162,12 @@ class PrototypeFamily(FamilyParameters, PrototypeClusterer):
         """Objects ready to be clustered with a metric."""
         metric = resolve_metric(choice.metric, None)
         algorithm, rows = self._algorithm(metric), raw.without(choice.left_out)
-        return Fit(
-            algorithm, in_memory(algorithm, chosen, metric, self, rows, sample_weight, runs=chosen.n_init), chosen
-        )
+        objects = in_memory(algorithm, chosen, metric, self, rows, sample_weight, runs=chosen.n_init)
+        return Fit(algorithm, objects, chosen, chosen.callback)
 
-    def _clustered(self, choice: MetricChoice, fit: Fit) -> Fitted:
-        """The model and the partition of one fit."""
+    def _ended(self, choice: MetricChoice, fit: Fit, outcome: Outcome) -> Fitted:
+        """The model and the partition of a fit."""
         objects: Any = fit.objects
-        chosen, owner, last = fit.settings, type(self).__name__, getattr(self, "model_", None)
-        (outcome,) = fit_cells(fit.algorithm, objects, [chosen], owner=owner, last=last, callback=chosen.callback)
         model = fit.model_of(outcome)
         partition = model.partition(objects.x.cpu()) if objects.are_here else objects.partition(model)
         if outcome.links is not None and "masses" in outcome.solution.extras:
@@ -178,7 +176,9 @@ class PrototypeFamily(FamilyParameters, PrototypeClusterer):
 
     def _fitted(self, choice: MetricChoice, chosen: Settings, raw: RawData, sample_weight: object) -> Fitted:
         """One fit with a metric."""
-        return self._clustered(choice, self._prepared(choice, chosen, raw, sample_weight))
+        fit, last = self._prepared(choice, chosen, raw, sample_weight), getattr(self, "model_", None)
+        (outcome,) = fit_cells(fit, [chosen], owner=type(self).__name__, last=last)
+        return self._ended(choice, fit, outcome)
 
     def _continuing(self, chosen: Settings, choice: MetricChoice) -> tuple[Settings, MetricChoice]:
         """The same, where the fit goes on from an earlier model of numbers: with what that measures."""
@@ -250,7 +250,7 @@ class PrototypeFamily(FamilyParameters, PrototypeClusterer):
         def enter(metric: object) -> Fit:
             resolved = replace(chosen, metric=metric)
             algorithm_and_objects = opened(self._algorithm, resolved, type(self).__name__, source, sample_weight)
-            return Fit(*held.enter_context(algorithm_and_objects), resolved)
+            return Fit(*held.enter_context(algorithm_and_objects), resolved, chosen.callback)
 
         fit, shape = enter(choice.metric), None
         if group_shapes.may_be_shaped(chosen, choice):

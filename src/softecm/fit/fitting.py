@@ -24,9 +24,9 @@ from softecm._warnings import warn
 from softecm.belief import CredalPartition, FocalSets
 from softecm.distances.mixed import Mixed
 from softecm.files.lock import locked
-from softecm.fit.algorithm import Algorithm, Fit, Outcome, RunBatch
+from softecm.fit.algorithm import Fit, Outcome, RunBatch
 from softecm.fit.checkpoints import Checkpoints, identity
-from softecm.fit.loop import Callback, Runs, Solution, StopSignal, stopped
+from softecm.fit.loop import Runs, Solution, StopSignal, stopped
 from softecm.fit.prepare import InMemory, Objects
 from softecm.fit.settings import PrototypeModel, Settings
 from softecm.fit.stages import BETA, Stage, first_stage, known_stage, quicker
@@ -54,26 +54,21 @@ class Planned:
 
 
 def fit_cells(
-    algorithm: Algorithm[object],
-    objects: Objects[object],
-    cells: Sequence[Settings],
-    *,
-    owner: str = "",
-    last: PrototypeModel | None = None,
-    callback: Callback | None = None,
+    fit: Fit, cells: Sequence[Settings], *, owner: str = "", last: PrototypeModel | None = None
 ) -> list[Outcome]:
     """All cells of a grid; they may differ in alpha, beta, delta, lam and seed. A single fit is a grid of one.
 
     ``last`` is the model of an earlier fit to go on from; ``owner`` names the estimator in a checkpoint.
     """
-    first, checkpoints = cells[0], None
+    objects, first, checkpoints = fit.objects, cells[0], None
     with ExitStack() as held:
         if first.plan is not None:
-            who = identity(owner, first, algorithm, objects.metric, len(objects), objects.content())
+            who = identity(owner, first, fit.algorithm, objects.metric, len(objects), objects.content())
             warn_unseen(objects.metric, f"checkpoint {first.plan.path}")
             held.enter_context(locked(first.plan.path))
             checkpoints = Checkpoints.open(first.plan, who, objects.device)
-        fit = Fit(algorithm, objects, first, None if callback is None else StopSignal(callback), checkpoints)
+        signal = None if fit.callback is None else StopSignal(fit.callback)
+        fit = replace(fit, settings=first, callback=signal, checkpoints=checkpoints)
         stages: dict[str, Stage] = {}
         groups: dict[object, dict[int, Planned]] = {}  # cells that can be solved together: same sets, same way
         for i, settings in enumerate(cells):

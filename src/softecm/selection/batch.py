@@ -112,7 +112,7 @@ def run_cells(cells: Sequence[Cell], data: Data, report: Callback | None = None)
     with threads(settings[0].n_jobs), warnings.catch_warnings():
         warnings.simplefilter("ignore")  # merged and unfinished runs are columns here
         ready = prepared(cells[0], data)
-        outcomes = fit_cells(ready.algorithm, ready.objects, settings, callback=report)
+        outcomes = fit_cells(Fit(ready.algorithm, ready.objects, settings[0], report), settings)
         results = partitions(ready, outcomes, ready.objects.x)
         measured = [_measured(ready, data, *cell) for cell in zip(cells, settings, outcomes, results, strict=True)]
     seconds = (time.perf_counter() - began) / len(cells)

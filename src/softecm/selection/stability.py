@@ -16,6 +16,7 @@ from sklearn.utils import _safe_indexing
 
 from softecm._engine import threads
 from softecm.belief import CredalPartition
+from softecm.fit.algorithm import Fit
 from softecm.fit.fitting import fit_cells
 from softecm.fit.group_shapes import may_be_shaped
 from softecm.fit.loop import MERGED, Callback
@@ -103,7 +104,7 @@ def _refit_together(
         )  # of the price of the constraint, too, unless it follows by itself
         scaled = [s if s.lam is None else replace(s, lam=s.lam * share) for s in settings]
         seeded = [replace(s, random_state=number) for s in scaled]
-        outcomes = fit_cells(ready.algorithm, objects, seeded, callback=report)
+        outcomes = fit_cells(Fit(ready.algorithm, objects, seeded[0], report), seeded)
         seen = ready.objects.x[torch.as_tensor(compared, device=ready.objects.device)]
         results = partitions(replace(ready, objects=objects), outcomes, seen)
     merged = [outcome.separation[outcome.best] < MERGED for outcome in outcomes]
