@@ -122,3 +122,13 @@ def test_manners_of_scikit_learn(estimator, check):
 def test_bad_parameters(parameters, message):
     with pytest.raises(ValueError, match=message):
         ECMdd(2, **parameters).fit(pairwise_distances(load_diamond().data))
+
+
+@pytest.mark.parametrize("seed", [4, 11, 25])  # where many objects would do, and what they count tells them apart
+def test_of_equally_good_medoids_the_same_is_taken_for_weights_and_for_copies(seed):
+    rng = np.random.default_rng(seed)
+    X, counts = np.repeat([[0, 0], [9, 0]], 8, 0) + rng.integers(0, 3, (16, 2)), rng.integers(1, 4, 16)
+    d, rows = cdist(X, X, "cityblock"), np.repeat(np.arange(16), counts)
+    model = ECMdd(2, init="k-means++", max_cardinality=2, delta=9.0, random_state=0)
+    weighed = X[model.fit(d, sample_weight=counts.astype(float)).medoids_]
+    np.testing.assert_array_equal(X[rows][model.fit(d[rows][:, rows]).medoids_], weighed)

@@ -150,3 +150,10 @@ def test_says_when_it_has_not_converged():
 def test_bad_parameters(parameters, message):
     with pytest.raises(ValueError, match=message):
         EGMM(**parameters).fit(np.random.default_rng(0).normal(size=(12, 2)))
+
+
+def test_the_criterion_charges_every_parameter():
+    X = np.random.default_rng(0).normal(size=(80, 3)) + np.repeat([[0.0], [6.0]], 40, 0)
+    model = EGMM(2, random_state=0).fit(X)
+    parameters = len(model.focal_sets_) - 1 + 2 * 3 + 3 * 4 / 2
+    assert model.ebic_ == pytest.approx(model.loglik_ - 0.5 * np.log(80) * parameters)
