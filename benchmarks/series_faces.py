@@ -7,9 +7,9 @@
 
 One fit of SoftECM for each method, with the true number of classes and ``n_init=3``. Methods: the default, Soft-DTW alone,
 each face alone (z-normalized), and three faces combined with equal weights, z-normalized or raw. The default weighs faces by
-how clear their groups are (``softecm.distances.series_auto``); its power, 6, was chosen on draws of `made_series.py` and the
-archive sets, labels in view. No draw of `other_series.py` was seen then. ``--write`` puts the table into
-``benchmarks/results/series_faces_*.md``.
+how clear their groups are (``softecm.distances.series_auto``). In view of labels were chosen: the power, 6, on draws of
+`made_series.py` and the archive sets; the second gamma, "smooth", on draws 400 to 402 of both generators and the archive
+sets. ``--write`` puts the table into ``benchmarks/results/series_faces_*.md``.
 """
 
 from __future__ import annotations

@@ -1,10 +1,12 @@
 """The default for series: three views, which of them counts most, and whether level and amplitude count."""
 
+from dataclasses import replace
 from functools import partial
 from itertools import combinations
 
 import numpy as np
 import pytest
+import torch
 from sklearn.base import clone
 
 from softecm import ECMdd, SoftECM, load_model
@@ -30,6 +32,7 @@ from softecm.distances.series_auto import (
     view_metrics,
     weighted_options,
 )
+from softecm.distances.soft_dtw import AUTO, SMOOTH
 from softecm.losses import SeriesLoss
 from softecm.scores import adjusted_rand_index
 from softecm.selection import choose_n_clusters, sweep
@@ -109,32 +112,49 @@ def test_what_the_estimator_shows_are_series(rng, tmp_path):
     assert adjusted_rand_index(begun.labels_, model.labels_) == 1.0
 
 
-def test_four_are_tried_and_the_one_that_is_used_comes_first(rng):
+def test_eight_are_tried_and_the_one_that_is_used_comes_first(rng):
     X, _ = bumps(rng, amplitude=True)
     found = choose_series(X, 2)
-    assert len({one.name for one in found.tried}) == 4
+    assert len({one.name for one in found.tried}) == 8
     values = [one.clarity for one in found.tried]
     assert values == sorted(values, reverse=True)
     assert f"clarity of the groups: {values[0]:.2f} of 1, at most" in found.reason
     assert all(-1.0 <= value <= 1.0 for value in values)
     scaled = (X - X.mean(1, keepdims=True)) / X.std(1, keepdims=True)
-    assert len(choose_series(scaled, 2).tried) == 2  # level and amplitude are gone: the texture is left to decide
+    assert (
+        len(choose_series(scaled, 2).tried) == 4
+    )  # level and amplitude are gone: texture and gamma are left to decide
 
 
 def test_views_count_by_the_clarity_of_their_own_groups(rng, monkeypatch):
-    clear = {SHAPE: 0.9, SLOPE: 0.8, FREQUENCIES: 0.3, PATTERNS: 0.2}
+    clear = {(SHAPE, AUTO): 0.9, (SLOPE, AUTO): 0.8, (SHAPE, SMOOTH): 0.4, (SLOPE, SMOOTH): 0.5}
+    clear |= {(TEXTURE, FREQUENCIES): 0.3, (TEXTURE, PATTERNS): 0.2}
     monkeypatch.setattr(
         series_auto, "distance_tables", lambda rows, znormalise: {k: np.full((9, 9), v) for k, v in clear.items()}
     )
     monkeypatch.setattr(series_auto, "clarity", lambda d, numbers: float(d[0, 0]))
-    by_patterns, by_frequencies = weighted_options([], True, [2])
+    by_patterns, by_frequencies, *smooth = weighted_options([], True, [2])
     slope = (8 / 9) ** POWER
     assert (by_patterns[0].texture, by_frequencies[0].texture) == (PATTERNS, FREQUENCIES)
     for (option, together), texture in ((by_patterns, 0.2), (by_frequencies, 0.3)):
         assert option.weights == pytest.approx((1.0, slope, LEAST_WEIGHT))
         assert together == pytest.approx(0.9 + slope * 0.8 + LEAST_WEIGHT * texture)
+    assert [(option.gamma, option.texture) for option, _ in smooth] == [(SMOOTH, PATTERNS), (SMOOTH, FREQUENCIES)]
+    assert smooth[0][0].weights == pytest.approx((0.8**POWER, 1.0, LEAST_WEIGHT))
     monkeypatch.setattr(series_auto, "clarity", lambda d, numbers: -0.1)  # nothing is clear: all count alike
-    assert [len(set(option.weights)) for option, _ in weighted_options([], True, [2])] == [1, 1]
+    assert {len(set(option.weights)) for option, _ in weighted_options([], True, [2])} == {1}
+
+
+def test_noise_is_smoothed_where_that_makes_groups_clearer(rng):
+    place = np.repeat([7, 16], 15)[:, None]
+    X = (2.0 * (np.arange(24) > place) + 1.0 * rng.normal(size=(30, 24)))[..., None]
+    metric = choose_series(X, 2).metric.metrics[SHAPE]
+    assert metric.gamma == SMOOTH
+    batch = metric.make_space().fit(list(X), dtype=torch.float64).encode(list(X))
+    sharp, smooth = (replace(metric, gamma=gamma).fitted(batch, None).gamma for gamma in (AUTO, SMOOTH))
+    steps = batch.values.numpy()
+    assert sharp == pytest.approx(0.02 * steps.var())
+    assert smooth == pytest.approx(20 * sharp)
 
 
 def test_phase_leaves_the_texture_of_frequencies_and_shape_that_of_patterns(rng):

@@ -11,14 +11,16 @@ distances only, so that different units compare, and one far object gains nothin
 itself, the more it counts; none counts less than a tenth of the one that counts most, and none is ever dropped: which of
 them matters, a small sample does not say for certain.
 
-The texture is that of short patterns or of frequencies, and series are taken as they are, or z-normalised in each channel,
-so that level and amplitude don't count: four combinations. The one with the clearest groups by all views at once is taken.
+The texture is that of short patterns or of frequencies, alignments are sharp or smooth (``gamma`` of Soft-DTW), and series
+are taken as they are, or z-normalised in each channel, so that level and amplitude don't count: eight combinations. The one
+with the clearest groups by all views at once is taken.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import product
 
 import numpy as np
 import torch
@@ -26,7 +28,7 @@ from numpy.typing import NDArray
 
 from softecm.distances.base import SemiMetric
 from softecm.distances.convolution_features import ConvolutionFeatures
-from softecm.distances.soft_dtw import SoftDTW
+from softecm.distances.soft_dtw import AUTO, GAMMAS, SMOOTH, SoftDTW
 from softecm.distances.view_statistics import table_of
 from softecm.distances.views import Combined
 from softecm.spaces.series import SeriesBatch, TimeSeries, in_blocks, to_list
@@ -71,23 +73,26 @@ class SeriesChoice:
 
 @dataclass(frozen=True)
 class Option:
-    """One combination: whether level and amplitude count, whose texture it is, and what each view counts."""
+    """One combination: whether level and amplitude count, whose texture it is, how alignments are smoothed, the weights."""
 
     znormalise: bool
     texture: str = EVERYTHING
+    gamma: str = AUTO
     weights: tuple[float, ...] = (1.0,) * len(VIEWS)
 
     @property
     def name(self) -> str:
         """In words."""
-        return f"texture of {self.texture}{'' if self.znormalise else ', with level'}"
+        smooth = ", smooth" if self.gamma == SMOOTH else ""
+        return f"texture of {self.texture}{smooth}{'' if self.znormalise else ', with level'}"
 
     def description(self) -> str:
         """What is compared, as a part of a sentence."""
         texture = "" if self.texture == EVERYTHING else f" of {self.texture}"
         shares = [f"{weight / sum(self.weights):.0%}" for weight in self.weights]
         counts = "alike" if len(set(self.weights)) == 1 else f"{shares[0]}, {shares[1]} and {shares[2]}"
-        return f"series are compared by shape, slope and texture{texture}, which count {counts}; {self.level()}"
+        smooth = "; alignments are smooth" if self.gamma == SMOOTH else ""
+        return f"series are compared by shape, slope and texture{texture}, which count {counts}{smooth}; {self.level()}"
 
     def level(self) -> str:
         """Whether level and amplitude count."""
@@ -97,7 +102,7 @@ class Option:
 def series_views(option: Option, steps: int = 2) -> Combined:
     """Shape, slope and texture of series of about so many steps as one metric; prototypes are shown as series."""
     weights = dict(zip(VIEWS, option.weights, strict=True))
-    parts = view_metrics(option.znormalise, option.texture, band_for(steps))
+    parts = view_metrics(option.znormalise, option.gamma, option.texture, band_for(steps))
     return Combined(parts, weights="equal" if len(set(option.weights)) == 1 else weights, shown=SHAPE)
 
 
@@ -106,11 +111,13 @@ def band_for(steps: int) -> int | None:
     return None if steps * steps <= PAIR_CELLS else max(LEAST_BAND, PAIR_CELLS // (2 * steps))
 
 
-def view_metrics(znormalise: bool, texture: str = EVERYTHING, band: int | None = None) -> dict[str, SemiMetric]:
+def view_metrics(
+    znormalise: bool, gamma: str = AUTO, texture: str = EVERYTHING, band: int | None = None
+) -> dict[str, SemiMetric]:
     """The three views."""
     return {
-        SHAPE: SoftDTW(gamma="auto", band=band, znormalise=znormalise),
-        SLOPE: SoftDTW(gamma="auto", band=band, of=SLOPE, znormalise=znormalise),
+        SHAPE: SoftDTW(gamma=gamma, band=band, znormalise=znormalise),
+        SLOPE: SoftDTW(gamma=gamma, band=band, of=SLOPE, znormalise=znormalise),
         TEXTURE: ConvolutionFeatures(znormalise=znormalise, of=texture),
     }
 
@@ -156,15 +163,15 @@ def choose_series(X: object, n_clusters: int | None = None, where: str = "") -> 
 
 
 def weighted_options(rows: Series, znormalise: bool, numbers: Sequence[int]) -> Iterator[tuple[Option, float]]:
-    """A combination for each texture, its views weighed by their own clarity, and how clear its groups are."""
+    """All combinations of a texture and a gamma, views weighed by their own clarity, and how clear their groups are."""
     tables = distance_tables(rows, znormalise)
     own = {name: max(clarity(d, numbers), 0.0) ** POWER for name, d in tables.items()}
-    for texture in TEXTURES:
-        views = SHAPE, SLOPE, texture
+    for gamma, texture in product(GAMMAS, TEXTURES):
+        views = (SHAPE, gamma), (SLOPE, gamma), (TEXTURE, texture)
         most = max(own[view] for view in views) or 1.0
         weights = tuple(max(own[view] / most, LEAST_WEIGHT) for view in views)
         joint = sum(weight * tables[view] for weight, view in zip(weights, views, strict=True))
-        yield Option(znormalise, texture, weights), clarity(np.asarray(joint), numbers)
+        yield Option(znormalise, texture, gamma, weights), clarity(np.asarray(joint), numbers)
 
 
 def different_series(rows: Series, n_clusters: int) -> list[Floats]:
@@ -183,15 +190,16 @@ def shortened(rows: Series, steps: float) -> list[Floats]:
     return list(in_blocks(SeriesBatch(values), size).values.numpy())
 
 
-def distance_tables(rows: Series, znormalise: bool) -> dict[str, Floats]:
-    """All distances (n, n) of series of one length by shape, slope and each texture, of mean 1."""
+def distance_tables(rows: Series, znormalise: bool) -> dict[tuple[str, str], Floats]:
+    """All distances (n, n) of series of one length by view and its gamma or texture, of mean 1."""
     n, channels = len(rows), rows[0].shape[1]
     short, long = shortened(rows, np.sqrt(CELLS / (0.5 * n * n * channels))), shortened(rows, TEXTURE_STEPS)
-    elastic = view_metrics(znormalise)
-    found = {view: distances(elastic[view], short) for view in (SHAPE, SLOPE)}
+    tables = {}
+    for gamma, view in product(GAMMAS, (SHAPE, SLOPE)):
+        tables[view, gamma] = distances(view_metrics(znormalise, gamma)[view], short)
     for texture in TEXTURES:
-        found[texture] = distances(ConvolutionFeatures(znormalise=znormalise, of=texture), long)
-    return {view: d / d.mean() if d.mean() > 0 else d for view, d in found.items()}
+        tables[TEXTURE, texture] = distances(ConvolutionFeatures(znormalise=znormalise, of=texture), long)
+    return {key: d / d.mean() if d.mean() > 0 else d for key, d in tables.items()}
 
 
 def distances(metric: SemiMetric, rows: Series) -> Floats:

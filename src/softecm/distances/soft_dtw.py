@@ -26,6 +26,8 @@ T = TypeVar("T")
 STIFF_CELLS = 1 << 22  # numbers in matrices of curvature, one a prototype: 32 MB
 RECENT = 64  # prototypes whose distances a batch remembers
 LEAST_STIFF = 0.05  # of the bound's curvature
+AUTO, SMOOTH = "auto", "smooth"
+GAMMAS = {AUTO: 0.02, SMOOTH: 0.4}  # of the variance of all steps
 
 
 class KernelOptions(TypedDict):
@@ -46,9 +48,10 @@ class SoftDTW(SemiMetric):
 
     Parameters
     ----------
-    gamma : float or "auto", default=1.0
+    gamma : float, "auto" or "smooth", default=1.0
         Smoothing, in units of squared differences. Small: one alignment decides, as in DTW. Large: all alignments count
         and detail in time is lost. "auto": a hundredth of the mean squared difference between steps of different series.
+        "smooth": twenty times as much.
     divergence : bool, default=True
         False takes the raw value, shifted by nothing: it may be negative, and then the fit is refused.
     band : int, optional
@@ -93,13 +96,15 @@ class SoftDTW(SemiMetric):
     def check_fitted(self, space: Space, focal: FocalSets) -> None:
         """With a number for gamma."""
         super().check_fitted(space, focal)
-        if self.gamma == "auto":
+        if isinstance(self.gamma, str):
             raise not_learned(self)
 
     def __post_init__(self) -> None:
-        if self.gamma != "auto" and not (is_number(self.gamma) and 0 < self.gamma < math.inf):
+        by_name = isinstance(self.gamma, str) and self.gamma in GAMMAS
+        if not by_name and not (is_number(self.gamma) and 0 < self.gamma < math.inf):
             raise ValueError(
-                f"gamma must be a number greater than 0 or 'auto'; got {self.gamma!r}. 1 is usual for z-normalised series."
+                f"gamma must be a number greater than 0 or 'auto'; got {self.gamma!r}. 1 is usual for z-normalised series, "
+                "'smooth' suits noisy ones."
             )
         object.__setattr__(self, "divergence", check_flag("divergence", self.divergence, hint=RAW))
         check_band(self.band)
@@ -118,7 +123,9 @@ class SoftDTW(SemiMetric):
     def options(self) -> KernelOptions:
         """What the kernels ask for."""
         if isinstance(self.gamma, str):
-            raise ValueError("metric SoftDTW(gamma='auto') needs data before use: fit an estimator, or give gamma.")
+            raise ValueError(
+                f"metric SoftDTW(gamma={self.gamma!r}) needs data before use: fit an estimator, or give gamma."
+            )
         return {"gamma": float(self.gamma), "band": self.band}
 
     def selves(self, x: SeriesBatch) -> Tensor:
@@ -182,26 +189,27 @@ class SoftDTW(SemiMetric):
 
 @dataclass(frozen=True)
 class GammaLearner(Learner):
-    """Chooses gamma where it is "auto"; remembers each series' Soft-DTW with itself."""
+    """Chooses gamma where it is no number; remembers each series' Soft-DTW with itself."""
 
     metric: SoftDTW
 
     def fitted(self, x: EncodedSeries, weights: Tensor | None) -> SoftDTW:
-        """Choose gamma where it is "auto"; remember each series' Soft-DTW with itself."""
-        chosen = replace(self.metric, gamma=auto_gamma(as_batch(x))) if self.metric.gamma == "auto" else self.metric
+        """Choose gamma where it is no number; remember each series' Soft-DTW with itself."""
+        chosen = self.fitted_to(self.describe(x, weights))
         if isinstance(x, SeriesBatch) and chosen.divergence:
             x.known[chosen.key()] = chosen.selves(x)
         return chosen
 
     def describe(self, x: EncodedSeries, weights: Tensor | None) -> Moments | None:
-        """Where gamma is "auto": the moments of a block's steps."""
-        return Moments.of(steps_of(as_batch(x)).cpu().numpy(), None) if self.metric.gamma == "auto" else None
+        """Where gamma is no number: the moments of a block's steps."""
+        return Moments.of(steps_of(as_batch(x)).cpu().numpy(), None) if isinstance(self.metric.gamma, str) else None
 
     def fitted_to(self, description: Moments | None) -> SoftDTW:
-        """Choose gamma where it is "auto"."""
-        if description is None:
+        """Choose gamma where it is no number."""
+        gamma = self.metric.gamma
+        if description is None or not isinstance(gamma, str):
             return self.metric
-        return replace(self.metric, gamma=gamma_of(float(np.trace(description.scatter)) / description.weight))
+        return replace(self.metric, gamma=gamma_of(float(np.trace(description.scatter)) / description.weight, gamma))
 
 
 @dataclass(frozen=True)
@@ -372,15 +380,9 @@ def check_band(band: object) -> None:
         )
 
 
-def auto_gamma(batch: SeriesBatch) -> float:
-    """A hundredth of the mean squared difference between steps of different series."""
-    cells = steps_of(batch)
-    return gamma_of(float((cells - cells.mean(0)).square().sum(-1).mean()))
-
-
-def gamma_of(variance: float) -> float:
-    """The same from the variance of all steps."""
-    return max(0.01 * 2.0 * variance, 1e-12)
+def gamma_of(variance: float, name: str = AUTO) -> float:
+    """Gamma from the variance of all steps, half the mean squared difference between steps of different series."""
+    return max(GAMMAS[name] * variance, 1e-12)
 
 
 def steps_of(batch: SeriesBatch) -> Tensor:
