@@ -26,7 +26,7 @@ def test_how_views_count_is_shown(run: Run, rng: np.random.Generator) -> None:
     assert code == 0, err
     told = " ".join(out.split())
     assert "metric: combined (series are compared by shape, slope and texture of" in told
-    said, shown = re.search(r"from 0 to 1: ([\d.]+)[,;]", told), re.search(r"\(used\) +([\d.]+)", out)
+    said, shown = re.search(r"groups: ([\d.]+) of 1[,;]", told), re.search(r"\(used\) +([\d.]+)", out)
     assert said is not None
     assert shown is not None
     assert said[1] == shown[1]
