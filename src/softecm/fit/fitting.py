@@ -32,7 +32,7 @@ from softecm.fit.settings import PrototypeModel, Settings
 from softecm.fit.stages import BETA, Stage, first_stage, known_stage, quicker
 from softecm.objective.problem import Exact, Gap, Penalty
 from softecm.objective.pull import PrototypePull
-from softecm.scores.valleys import Floats, Geometry, groups_apart, joined_clusters
+from softecm.scores.valleys import Floats, Geometry, has_valley, joined_clusters
 from softecm.spaces.base import Encoded, Space
 from softecm.spaces.encoded import EncodedTable
 
@@ -291,7 +291,8 @@ def with_sets(fit: Fit, plans: Sequence[Planned]) -> list[Outcome]:
 
 SAMPLE = 1000  # objects that are looked at
 ROWS_EACH = 15  # objects of each cluster: fewer tell nothing
-LEAST = 50  # objects of a cluster that may fall into two: fewer often look so
+CLEAR = 0.8  # two clusters stand apart if a valley holds at most this part of the objects of the lower hill
+LEAST = 50  # objects of a cluster that may fall into two: fewer tell nothing
 LEAST_PART = 0.1  # of a cluster's objects: a smaller part is no second group
 ITERATIONS = 8  # of 2-means
 
@@ -304,14 +305,16 @@ def doubt_of_number(objects: InMemory[Encoded], model: PrototypeModel, partition
         return None
     rows, counts = (np.arange(n), objects.counts) if n <= 2 * SAMPLE else objects.sample_rows(SAMPLE)
     x = objects.x[torch.as_tensor(rows, device=objects.device)].cpu() if n > 2 * SAMPLE else objects.x.cpu()
-    labels = partition.labels()[rows]
-    weights = (1.0 - partition.masses[rows, 0]) * counts
+    partition = partition[rows]
+    labels, inside = partition.labels(), 1.0 - partition.masses[:, 0]
+    weights = inside * counts
     if isinstance(x, EncodedTable) and x.scale is not None:
         complete = x.scale.numpy() < 1.0 + 1e-9  # distances of rows with a missing cell vary more
         weights = weights * complete if complete.sum() >= ROWS_EACH * c else weights
     far = model.distances(x).double().numpy()[:, :c]
     degree = 2.0 if model.metric.closed_form.quadratic else 0.0  # for others it would give false hints
-    geometry = Geometry(far, np.zeros((c, c)), degree).without_itself(labels, weights)
+    geometry = Geometry(far, np.zeros((c, c)), degree, CLEAR).without_itself(labels, weights)
+    weights *= counts.sum() / np.square(counts).sum()  # an object is seen once, however many it stands for
     joined = joined_clusters(labels, geometry, weights)
     groups = int(connected_components(joined, directed=False)[0])
     if groups < c:
@@ -323,12 +326,13 @@ def doubt_of_number(objects: InMemory[Encoded], model: PrototypeModel, partition
     columns = _columns(x, model, labels)
     if columns is None:
         return None
-    sets = partition.masses[rows].argmax(1)
+    halves = objects.space.keys(x) % 2 == 0  # copies of an object are in the same half
+    sets, looked_at = partition.masses.argmax(1), (inside > 0.5) & (weights > 0.0)
     for k in range(c):
-        own = labels == k
-        if _falls_into_two(columns[own], weights[own]):
+        own = looked_at & (labels == k)
+        if _falls_into_two(columns[own], weights[own], halves[own]):
             alone = own & (sets <= c)  # without those that are said to lie between it and others
-            if (alone == own).all() or _falls_into_two(columns[alone], weights[alone]):
+            if (alone == own).all() or _falls_into_two(columns[alone], weights[alone], halves[alone]):
                 return f"{focal.cluster_names[k]} falls into two parts: perhaps {c + 1} groups."
             most = int(np.bincount(sets[own & ~alone]).argmax())
             ends = " and ".join(focal.cluster_names[j] for j in focal.sets[most - 1])
@@ -361,27 +365,31 @@ def _columns(x: object, model: PrototypeModel, labels: NDArray[np.intp]) -> Floa
     return numbers[:, usable] / np.sqrt(within[usable] / len(numbers)) if usable.any() else None
 
 
-def _falls_into_two(x: Floats, weights: Floats) -> bool:
-    """Whether a valley lies between the two halves that 2-means finds in a cluster's objects."""
-    held = weights > 0.5
-    x, weights = x[held], weights[held]
-    if len(x) < LEAST:
+def _falls_into_two(x: Floats, weights: Floats, halves: NDArray[np.bool_]) -> bool:
+    """Whether a valley lies between two parts of a cluster's objects: each half of them divided by 2-means of the other.
+
+    Among the objects that 2-means itself was given, its cut leaves a valley even where there is none.
+    """
+    if len(x) < LEAST or halves.all() or not halves.any():
         return False
+    ours, theirs = (_two_means(x[half], weights[half]) for half in (~halves, halves))
+    if ((ours - theirs) ** 2).sum() > ((ours - theirs[::-1]) ** 2).sum():
+        theirs = theirs[::-1]
+    far = ((x[:, None] - np.where(halves[:, None, None], ours, theirs)) ** 2).sum(2)
+    first = far[:, 0] < far[:, 1]
+    part = weights[first].sum() / weights.sum()
+    return LEAST_PART <= part <= 1 - LEAST_PART and has_valley(far[:, 1] - far[:, 0], first, weights)
+
+
+def _two_means(x: Floats, weights: Floats) -> Floats:
+    """The means (2, p) of two parts of objects; twice the same where there are none."""
     center = weights @ x / weights.sum()
+    means = np.stack([center, center])
     axis = np.linalg.svd((x - center) * np.sqrt(weights)[:, None], full_matrices=False)[2][0]
-    parts = ((x - center) @ axis > 0).astype(np.intp)
+    last, parts = None, ((x - center) @ axis > 0).astype(np.intp)
     for _ in range(ITERATIONS):
-        if min(np.bincount(parts, minlength=2)) < 2:
-            return False
-        means = np.stack([weights[parts == k] @ x[parts == k] / weights[parts == k].sum() for k in (0, 1)])
-        far = ((x[:, None] - means) ** 2).sum(2)
-        last, parts = parts, far.argmin(1)
-        if (last == parts).all():
+        if (parts == last).all() or min(np.bincount(parts, minlength=2)) < 2:
             break
-    if (
-        weights[parts == 0].sum() > (1 - LEAST_PART) * weights.sum()
-        or weights[parts == 1].sum() > (1 - LEAST_PART) * weights.sum()
-    ):
-        return False
-    geometry = Geometry(far, np.zeros((2, 2)), degree=2.0).without_itself(parts, weights)
-    return groups_apart(parts, geometry, weights) == 2
+        means = np.stack([weights[parts == k] @ x[parts == k] / weights[parts == k].sum() for k in (0, 1)])
+        last, parts = parts, ((x[:, None] - means) ** 2).sum(2).argmin(1)
+    return means
