@@ -307,15 +307,14 @@ def doubt_of_number(objects: InMemory[Encoded], model: PrototypeModel, partition
     x = objects.x[torch.as_tensor(rows, device=objects.device)].cpu() if n > 2 * SAMPLE else objects.x.cpu()
     partition = partition[rows]
     labels, inside = partition.labels(), 1.0 - partition.masses[:, 0]
-    weights = inside * counts
     if isinstance(x, EncodedTable) and x.scale is not None:
         complete = x.scale.numpy() < 1.0 + 1e-9  # distances of rows with a missing cell vary more
-        weights = weights * complete if complete.sum() >= ROWS_EACH * c else weights
+        counts = counts * complete if complete.sum() >= ROWS_EACH * c else counts
     far = model.distances(x).double().numpy()[:, :c]
     degree = 2.0 if model.metric.closed_form.quadratic else 0.0  # for others it would give false hints
-    geometry = Geometry(far, np.zeros((c, c)), degree, CLEAR).without_itself(labels, weights)
-    weights *= counts.sum() / np.square(counts).sum()  # an object is seen once, however many it stands for
-    joined = joined_clusters(labels, geometry, weights)
+    geometry = Geometry(far, np.zeros((c, c)), degree, CLEAR).without_itself(labels, inside * counts)
+    counts = counts * (counts.sum() / np.square(counts).sum())  # an object is seen once, however many it stands for
+    joined = joined_clusters(labels, geometry, inside * counts)
     groups = int(connected_components(joined, directed=False)[0])
     if groups < c:
         a, b = np.argwhere(np.tril(joined, -1))[0]
@@ -327,16 +326,22 @@ def doubt_of_number(objects: InMemory[Encoded], model: PrototypeModel, partition
     if columns is None:
         return None
     halves = objects.space.keys(x) % 2 == 0  # copies of an object are in the same half
-    sets, looked_at = partition.masses.argmax(1), (inside > 0.5) & (weights > 0.0)
+    sets, outlying = partition.masses.argmax(1), inside < 0.5
     for k in range(c):
-        own = looked_at & (labels == k)
-        if _falls_into_two(columns[own], weights[own], halves[own]):
+        held = (labels == k) & (counts > 0.0)
+        own = held & ~outlying
+        if _falls_into_two(columns[own], counts[own], halves[own]):
             alone = own & (sets <= c)  # without those that are said to lie between it and others
-            if (alone == own).all() or _falls_into_two(columns[alone], weights[alone], halves[alone]):
+            if (alone == own).all() or _falls_into_two(columns[alone], counts[alone], halves[alone]):
                 return f"{focal.cluster_names[k]} falls into two parts: perhaps {c + 1} groups."
             most = int(np.bincount(sets[own & ~alone]).argmax())
             ends = " and ".join(focal.cluster_names[j] for j in focal.sets[most - 1])
             return f"the objects between {ends} lie close together: perhaps they are a group of their own ({c + 1} groups)."
+        if outlying[held].mean() > LEAST_PART and _falls_into_two(columns[held], counts[held], halves[held]):
+            return (
+                f"the outliers nearest to {focal.cluster_names[k]} lie close together: perhaps they are a group of their "
+                f"own ({c + 1} groups)."
+            )
     return None
 
 
