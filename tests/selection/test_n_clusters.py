@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from sklearn.cluster import KMeans
+from sklearn.datasets import make_blobs as sklearn_blobs
 
 from softecm import ECM, EVCLUS, EKNNClus, NumberOfGroupsWarning, SoftECM
 from softecm.datasets import make_blobs
@@ -229,6 +230,32 @@ def test_objects_between_that_lie_close_together_are_no_part_of_a_group():
         NumberOfGroupsWarning, match=r"^the objects between ω1 and ω3 lie close together: .* \(4 groups\)\.$"
     ):
         SoftECM(3, metric="sqeuclidean", random_state=0).fit(X)
+
+
+@pytest.mark.parametrize("n", [900, 5000])
+def test_the_right_number_is_not_doubted_and_a_group_too_few_is(n):
+    X = sklearn_blobs(n, 10, centers=8, cluster_std=2.0, random_state=2)[0]
+    estimator = SoftECM(8, metric="sqeuclidean", random_state=0)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", NumberOfGroupsWarning)
+        estimator.fit(X)
+    with pytest.warns(NumberOfGroupsWarning, match=r"^ω\d falls into two parts: perhaps 8 groups\.$"):
+        estimator.set_params(n_clusters=7).fit(X)
+
+
+@pytest.mark.parametrize(("copies", "weight"), [(2, 1.0), (4, 1.0), (1, 0.01), (1, 100.0)])
+def test_neither_copies_nor_weights_make_parts_of_a_group(copies, weight):
+    X = np.random.default_rng(3).normal(size=(200, 10)) + np.repeat([[0.0], [5.0]], 100, 0)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", NumberOfGroupsWarning)
+        X = np.repeat(X, copies, 0)
+        SoftECM(2, metric="sqeuclidean", random_state=0).fit(X, sample_weight=np.full(len(X), weight))
+
+
+def test_a_group_all_of_whose_objects_are_outliers_is_missed():
+    X = sklearn_blobs(900, 20, centers=8, cluster_std=2.0, random_state=4)[0]
+    with pytest.warns(NumberOfGroupsWarning, match=r"^the outliers nearest to ω\d lie close together: .* \(8 groups\)\.$"):
+        SoftECM(7, metric="sqeuclidean", random_state=0).fit(X)
 
 
 @pytest.mark.parametrize("seed", range(3))
