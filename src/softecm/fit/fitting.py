@@ -291,7 +291,7 @@ def with_sets(fit: Fit, plans: Sequence[Planned]) -> list[Outcome]:
 
 SAMPLE = 1000  # objects that are looked at
 ROWS_EACH = 15  # objects of each cluster: fewer tell nothing
-CLEAR = 0.8  # two clusters stand apart if a valley holds at most this part of the objects of the lower hill
+CLEAR = 0.75  # two clusters stand apart if a valley holds at most this part of the objects of the lower hill
 LEAST = 50  # objects of a cluster that may fall into two: fewer tell nothing
 LEAST_PART = 0.1  # of a cluster's objects: a smaller part is no second group
 ITERATIONS = 8  # of 2-means
