@@ -42,7 +42,6 @@ if TYPE_CHECKING:
 
 MOST = 0.5  # of the objects nowhere: then it is delta that is wrong, or new objects are of another kind
 FEWEST = 10  # new objects of which most may be nowhere
-SAMPLE = 1000  # of these, which say why
 
 
 class RefitDecisions(Protocol):
@@ -336,16 +335,11 @@ class EvidentialClusterer(EstimatorFacts, ClusterMixin, BaseEstimator):
 
     def _repr_mimebundle_(self, **kwargs: Any) -> dict[str, str]:
         bundle: dict[str, str] = super()._repr_mimebundle_(**kwargs)
-        if "text/html" in bundle:
-            bundle["text/html"] = self._with_words(bundle["text/html"])
-        return bundle
+        return bundle | ({"text/html": self._repr_html_inner()} if "text/html" in bundle else {})
 
-    def _repr_html_inner(self) -> str:  # scikit-learn's ``_repr_html_`` calls it
-        return self._with_words(super()._repr_html_inner())
-
-    def _with_words(self, html: str) -> str:
-        """HTML for notebooks that says first what was found."""
-        return self.partition_._repr_html_() + html if hasattr(self, "partition_") else html
+    def _repr_html_inner(self) -> str:  # of scikit-learn's _repr_html_
+        words = self.partition_._repr_html_() if hasattr(self, "partition_") else ""
+        return words + str(super()._repr_html_inner())
 
 
 class PrototypeClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, EvidentialClusterer):
@@ -453,25 +447,13 @@ class PrototypeClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Evid
         rows, n = partition.outliers(), len(partition)
         if n < FEWEST or len(rows) <= MOST * n:
             return
-        blamed = self._column_that_puts_far(x[torch.as_tensor(rows[:SAMPLE])])
-        cause = "" if blamed is None else f", mostly because of {column_label(blamed)}"
+        column = self.model_.most_of_distances(x[torch.as_tensor(rows[:1000])])
+        cause = "" if column is None else f", mostly because of {column_label(column)}"
         warn(
             f"{len(rows)} of {n} objects belong to no group{cause}: they are unlike those of the fit. Check that their "
             "columns hold the same quantities in the same units.",
             NowhereWarning,
         )
-
-    def _column_that_puts_far(self, x: Any) -> str | None:
-        """The column that makes up more than half of the distances of objects to their nearest cluster, if one does."""
-        if self.model_.space.of_series:
-            return None
-        try:
-            terms = self.model_.terms(x)[:, : self.focal_sets_.n_clusters]
-        except ValueError:  # the metric does not add up over columns
-            return None
-        nearest = terms[np.arange(len(terms)), terms.sum(2).argmin(1)]
-        shares = (nearest / np.maximum(nearest.sum(1, keepdims=True), np.finfo(float).tiny)).mean(0)
-        return self.attributes_[shares.argmax()] if shares.max() > MOST else None
 
     def repartition(
         self, X: Any, *, alpha: float | None = None, beta: float | None = None, delta: float | str | None = "fitted"

@@ -151,6 +151,16 @@ class PrototypeModel(Savable):
             )
         return terms.numpy()
 
+    def most_of_distances(self, x: Any) -> str | None:
+        """The column that makes up more than half of the distances of objects to their nearest cluster, if one does."""
+        with torch.no_grad():
+            terms = None if self.space.of_series else self.metric.terms(x, self.whole()[: self.focal.n_clusters])
+        if terms is None:
+            return None
+        nearest = terms[torch.arange(len(terms)), terms.sum(2).argmin(1)]
+        shares = (nearest / nearest.sum(1, keepdim=True).clamp_min(torch.finfo(terms.dtype).tiny)).mean(0)
+        return str(self.space.attributes[int(shares.argmax())]) if shares.max() > 0.5 else None
+
 
 logger = logging.getLogger("softecm")
 INITS = ("auto", "k-means++", "random")
