@@ -165,8 +165,8 @@ MUTATIONS = [
     Mutation(
         "one-sided agreement",
         "distances/view_statistics.py",
-        "common[a, b] = common[b, a] = found",
-        "common[a, b] = found",
+        "common[a, b] = common[b, a] = correlation",
+        "common[a, b] = correlation",
         "tests/contracts/test_glue.py",
     ),
     Mutation(
