@@ -14,7 +14,7 @@ import softecm
 from contracts.test_estimators import KINDS, NAMES, quick
 from hostile.outcomes import assert_sentence, ends_well
 from softecm import SoftECM
-from softecm.distances import Combined
+from softecm.distances import Combined, Mahalanobis, SoftDTW
 from softecm.spaces.raw import as_plain
 
 RNG = np.random.default_rng(0)
@@ -321,3 +321,9 @@ def test_masks_keep_the_type_of_what_they_hide():
     assert as_plain(torch.ones(2, dtype=torch.bfloat16)).tolist() == [1.0, 1.0]
     with pytest.raises(TypeError, match="must be a dense tensor"):
         as_plain(torch.eye(3).to_sparse())
+
+
+@pytest.mark.parametrize("made", [lambda: SoftDTW(gamma=LARGE), lambda: Mahalanobis(LARGE), lambda: Mahalanobis("x")])
+def test_a_metric_refuses_what_is_no_number_among_floats(made):
+    with pytest.raises(ValueError, match=r"must (be a number|hold numbers)"):
+        made()

@@ -16,6 +16,7 @@ from softecm.distances import base
 from softecm.distances.squared_euclidean import RowPasses, squared_differences, weighted_means, weighted_sums
 from softecm.files.expected import array, maybe, rules
 from softecm.spaces.base import Space
+from softecm.spaces.raw import as_numbers
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,7 +51,7 @@ class Mahalanobis(base.SemiMetric):
     def __post_init__(self) -> None:
         if self.covariance is None:
             return
-        matrix = np.asarray(self.covariance, dtype=np.float64)
+        matrix = as_numbers(self.covariance, "covariance")
         if matrix.ndim != 2 or matrix.shape[0] != matrix.shape[1] or not np.allclose(matrix, matrix.T):
             raise ValueError(
                 f"covariance must be a symmetric (p, p) matrix; got shape {matrix.shape}. np.cov(X, rowvar=False) is one."

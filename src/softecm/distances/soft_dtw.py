@@ -12,7 +12,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from softecm._checks import check_choice, check_flag, is_number, is_whole
+from softecm._checks import as_float, check_choice, check_flag, is_number, is_whole
+from softecm._wording import literal
 from softecm.belief import FocalSets
 from softecm.distances.base import ClosedForm, CompiledPasses, Learner, Moments, SemiMetric, Sums, not_learned
 from softecm.kernels.soft_dtw import Rows, soft_dtw, soft_dtw_each, soft_dtw_paired, soft_dtw_self, soft_dtw_sums
@@ -101,10 +102,10 @@ class SoftDTW(SemiMetric):
 
     def __post_init__(self) -> None:
         by_name = isinstance(self.gamma, str) and self.gamma in GAMMAS
-        if not by_name and not (is_number(self.gamma) and 0 < self.gamma < math.inf):
+        if not by_name and not (is_number(self.gamma) and 0 < as_float(self.gamma) < math.inf):
             raise ValueError(
-                f"gamma must be a number greater than 0 or 'auto'; got {self.gamma!r}. 1 is usual for z-normalised series, "
-                "'smooth' suits noisy ones."
+                f"gamma must be a number greater than 0 or 'auto'; got {literal(self.gamma)}. 1 is usual for z-normalised "
+                "series, 'smooth' suits noisy ones."
             )
         object.__setattr__(self, "divergence", check_flag("divergence", self.divergence, hint=RAW))
         check_band(self.band)
