@@ -300,7 +300,7 @@ def test_a_prior_counts_in_the_columns_that_are_left():
     [
         (lambda: FCM(3, random_state=0).fit(blobs(60, 0)[0][:, :1]), "prior must be a model of objects like these"),
         (lambda: SoftECM(3, metric="series-euclidean", random_state=0).fit(blobs(60, 0)[0][..., None]), "TimeSeries"),
-        (lambda: FCM(2, random_state=0).fit(blobs(60, 0)[0]), "prior must have as many clusters"),
+        (lambda: FCM(2, random_state=0).fit(blobs(60, 0)[0]), "n_clusters=3 clusters; got a model with 2"),
         (lambda: FCM(3), "prior must be a fitted model with prototypes"),
         (lambda: "last year", "prior must be a fitted model"),
     ],
