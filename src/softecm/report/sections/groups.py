@@ -332,8 +332,8 @@ def profiled(data: ReportData) -> Profiles | None:
         profiles = _of_series(drawn[rows], [scale * data.series[i] for i in rows], data.channels)
         if profiles is None:
             return None
-        told = replace(profiles, traits=tuple(replace(trait, unit=unit) for trait in profiles))
-        return _of_all(told, data.partition)
+        in_units = replace(profiles, traits=tuple(replace(trait, unit=unit) for trait in profiles))
+        return _of_all(in_units, data.partition)
     known, rows = _compared(data)
     if not known:
         return None
