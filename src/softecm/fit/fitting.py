@@ -289,7 +289,7 @@ def with_sets(fit: Fit, plans: Sequence[Planned]) -> list[Outcome]:
     return outcomes
 
 
-SAMPLE = 1000  # objects that are looked at
+SAMPLE = 2000  # objects that are looked at
 ROWS_EACH = 15  # objects of each cluster: fewer tell nothing
 CLEAR = 0.75  # two clusters stand apart if a valley holds at most this part of the objects of the lower hill
 LEAST = 50  # objects of a cluster that may fall into two: fewer tell nothing
@@ -303,8 +303,8 @@ def doubt_of_number(objects: InMemory[Encoded], model: PrototypeModel, partition
     c = focal.n_clusters
     if c < 2 or n < ROWS_EACH * c:
         return None
-    rows, counts = (np.arange(n), objects.counts) if n <= 2 * SAMPLE else objects.sample_rows(SAMPLE)
-    x = objects.x[torch.as_tensor(rows, device=objects.device)].cpu() if n > 2 * SAMPLE else objects.x.cpu()
+    rows, counts = (np.arange(n), objects.counts) if n <= SAMPLE else objects.sample_rows(SAMPLE)
+    x = objects.x[torch.as_tensor(rows, device=objects.device)].cpu() if n > SAMPLE else objects.x.cpu()
     partition = partition[rows]
     labels, inside = partition.labels(), 1.0 - partition.masses[:, 0]
     if isinstance(x, EncodedTable) and x.scale is not None:
