@@ -298,7 +298,7 @@ def test_a_column_in_another_unit_is_blamed_where_most_new_objects_belong_nowher
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         model.predict(frame)
-    with pytest.warns(NowhereWarning, match=r"of 90 objects belong to no group, mostly because of column 'spend'"):
+    with pytest.warns(NowhereWarning, match=r"of 90 objects belong to no group, mostly because of 'spend'"):
         model.predict_partition(frame.assign(spend=400.0 * frame["spend"] + 4000.0))
     with pytest.warns(NowhereWarning, match=r"90 of 90 objects belong to no group: they are unlike"):
         model.predict_partition(frame + 1e4)

@@ -19,7 +19,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from softecm._checks import make_frame
 from softecm._engine import all_or_nothing
-from softecm._text import column_label, meant
+from softecm._text import meant
 from softecm._warnings import CollapseWarning, EmptyClusterWarning, NowhereWarning, warn
 from softecm._wording import literal, option
 from softecm.algorithms.parameters import EstimatorFacts, checked
@@ -447,11 +447,11 @@ class PrototypeClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Evid
         rows, n = partition.outliers(), len(partition)
         if n < FEWEST or len(rows) <= MOST * n:
             return
-        column = self.model_.most_of_distances(x[torch.as_tensor(rows[:1000])])
-        cause = "" if column is None else f", mostly because of {column_label(column)}"
+        attribute = self.model_.most_of_distances(x[torch.as_tensor(rows[:1000])])
+        cause = "" if attribute is None else f", mostly because of {attribute!r}"
         warn(
-            f"{len(rows)} of {n} objects belong to no group{cause}: they are unlike those of the fit. Check that their "
-            "columns hold the same quantities in the same units.",
+            f"{len(rows)} of {n} objects belong to no group{cause}: they are unlike those of the fit. Check that "
+            "they hold the same quantities in the same units.",
             NowhereWarning,
         )
 

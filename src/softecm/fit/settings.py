@@ -152,7 +152,7 @@ class PrototypeModel(Savable):
         return terms.numpy()
 
     def most_of_distances(self, x: Any) -> str | None:
-        """The column that makes up more than half of the distances of objects to their nearest cluster, if one does."""
+        """The column or view that makes up more than half of the distances to the nearest clusters, if one does."""
         with torch.no_grad():
             terms = None if self.space.of_series else self.metric.terms(x, self.whole()[: self.focal.n_clusters])
         if terms is None:
