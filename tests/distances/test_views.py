@@ -194,7 +194,7 @@ def test_auto_takes_what_suits_each_view():
 def test_a_far_value_in_a_view_is_said_with_what_to_do():
     table = pd.DataFrame({"age": np.r_[np.arange(44.0), 9e4], "sex": ["f", "m", "m"] * 15})
     data = {"numbers": views()["numbers"], "patient": table}
-    told = r"row 45 \(X\[44\]\) has 90000 in column 'age' of 'patient'.*Mixed\(scaling='robust'\) for that view"
+    told = r"row 45 \(X\[44\]\) has 90\u202f000 in column 'age' of 'patient'.*Mixed\(scaling='robust'\) for that view"
     with pytest.warns(ReadingWarning, match=told):
         choose_for("auto", data, 3)
     choose_for(Combined({"numbers": "sqeuclidean", "patient": Mixed(scaling="robust")}), data, 3)

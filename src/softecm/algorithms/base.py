@@ -443,10 +443,11 @@ class PrototypeClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Evid
         return partition
 
     def _warn_of_far_objects(self, x: Any, partition: CredalPartition) -> None:
-        """Most objects nowhere, as where a column is in another unit than in the fit."""
+        """Most objects nowhere, unlike those of the fit, as where a column is in another unit."""
         rows, n = partition.outliers(), len(partition)
-        if n < FEWEST or len(rows) <= MOST * n:
-            return
+        few, fit = n < FEWEST or len(rows) <= MOST * n, self.partition_
+        if few or (hasattr(fit, "outliers") and len(fit.outliers()) > MOST / 2 * len(fit)):
+            return  # or it was much like that in the fit
         attribute = self.model_.most_of_distances(x[torch.as_tensor(rows[:1000])])
         cause = "" if attribute is None else f", mostly because of {attribute!r}"
         warn(
