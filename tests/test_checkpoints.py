@@ -10,7 +10,7 @@ from softecm import BCM, CCM, CECM, ECM, FCM, RECM, CatECM, ECMdd, ECMPlus, Soft
 from softecm.datasets import make_blobs
 from softecm.distances import SoftDTW
 from softecm.files.tensors import read_description, tensor_file
-from softecm.fit.settings import Plan
+from softecm.fit.settings import CheckpointRequest
 
 X = make_blobs(300, between=10, outliers=5, random_state=0).data
 
@@ -214,5 +214,5 @@ def test_a_checkpoint_needs_a_place_and_a_fit_that_can_write_one(tmp_path):
         SoftECM(3).fit(X, checkpoint=tmp_path / "a", checkpoint_every=0)
     with pytest.raises(ValueError, match="checkpoint can't be used with relaxation='exact'"):
         SoftECM(3, metric=no_closed_form, relaxation="exact", **AT_ONCE).fit(X, checkpoint=tmp_path / "a")
-    assert Plan.of(None, 10, None) is None
+    assert CheckpointRequest.of(None, 10, None) is None
     assert not list(tmp_path.iterdir())

@@ -636,8 +636,8 @@ MUTATIONS = [
     Mutation(
         "cells of another beta have the first one's clusters",
         "fit/fitting.py",
-        "again[i] = replace(plan.stage.single.chosen, beta=beta), plan.start",
-        "again[i] = plan.stage.single.chosen, plan.start",
+        "again[i] = replace(ready.stage.single.chosen, beta=beta), ready.start",
+        "again[i] = ready.stage.single.chosen, ready.start",
         "tests/contracts/test_glue.py -k beta_of",
     ),
     Mutation(

@@ -17,7 +17,7 @@ from softecm.belief.focal import FocalSets
 from softecm.constraints import Constraints, check_constraints, warn_of_labels
 from softecm.distances.base import SemiMetric
 from softecm.fit.algorithm import Algorithm
-from softecm.fit.settings import Plan, Settings, settings
+from softecm.fit.settings import CheckpointRequest, Settings, settings
 from softecm.objective.linked import Pairs
 from softecm.objective.links import Links
 from softecm.spaces.column_roles import by_row
@@ -171,8 +171,8 @@ class CECM(AdaptiveFamily):
         warn_of_labels(y, type(self).__name__)
         chosen = self._settings()
         pairs = CECMPairs(*by_row(X, must_link, cannot_link), float(self.xi), self.variant)
-        plan = Plan.of(checkpoint, checkpoint_every, resume)
-        return self._fit_to(replace(chosen, pairs=pairs, plan=plan), X, sample_weight)
+        request = CheckpointRequest.of(checkpoint, checkpoint_every, resume)
+        return self._fit_to(replace(chosen, pairs=pairs, checkpoint_request=request), X, sample_weight)
 
     def _settings(self) -> Settings:
         return settings(checked(self), metric="sqeuclidean")

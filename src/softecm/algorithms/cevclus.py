@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike
 from softecm.algorithms.conflicts import ConflictClusterer, Linked
 from softecm.algorithms.parameters import FilePath, choice, number, parameters
 from softecm.constraints import Constraints, warn_of_labels
-from softecm.fit.settings import Plan
+from softecm.fit.settings import CheckpointRequest
 
 #: What a link of cost 1 adds to the stress, times the number of links over xi.
 VARIANTS = {"article": 0.5, "evclust": 2.0}
@@ -131,7 +131,7 @@ class CEVCLUS(ConflictClusterer):
         self
         """
         warn_of_labels(y, type(self).__name__)
-        return self._fit_to(X, Plan.of(checkpoint, checkpoint_every, resume), must_link, cannot_link)
+        return self._fit_to(X, CheckpointRequest.of(checkpoint, checkpoint_every, resume), must_link, cannot_link)
 
     def _linked(self, links: Constraints) -> Linked:
         price = VARIANTS[self.variant] * float(self.xi) / sum(map(len, links))

@@ -28,7 +28,7 @@ from softecm.files import expected
 from softecm.files.lock import locked
 from softecm.fit.checkpoints import Checkpoints, digest_of
 from softecm.fit.loop import Callback, Checkpointer, iterate
-from softecm.fit.settings import Plan
+from softecm.fit.settings import CheckpointRequest
 from softecm.kernels.simplex_qp import RIDGE, Pull, fit_rows, sweep_all, sweep_some
 from softecm.objective.linked import say_broken
 from softecm.optim import Batch, PlainProblem, PlainState
@@ -299,7 +299,11 @@ class ConflictClusterer(params.Restarts, params.FocalParameters, params.Clusters
         return None
 
     def _fit_to(
-        self, X: ArrayLike, plan: Plan | None, must_link: ArrayLike | None = None, cannot_link: ArrayLike | None = None
+        self,
+        X: ArrayLike,
+        request: CheckpointRequest | None,
+        must_link: ArrayLike | None = None,
+        cannot_link: ArrayLike | None = None,
     ) -> Self:
         callback, c = self._open(X), int(self.n_clusters)
         focal = params.sets_asked_for(c, self.max_cardinality, self.focal_sets)
@@ -312,7 +316,7 @@ class ConflictClusterer(params.Restarts, params.FocalParameters, params.Clusters
         pairs = self._pairs(len(d), rng)
         starts = self._starts(len(d), len(focal), rng)
         problem = ConflictProblem(degree_of_conflict(d, self.d0_), focal, pairs, linked, float(self.tol))
-        with threads(self.n_jobs), self._checkpoints(plan, focal, d, links, starts) as checkpointer:
+        with threads(self.n_jobs), self._checkpoints(request, focal, d, links, starts) as checkpointer:
             runs = solved(problem, starts, int(self.max_iter), callback=callback, checkpointer=checkpointer)
         best = int(np.argmin([run.history[-1] for run in runs]))
         self._store(CredalPartition(runs[best].masses, focal))
@@ -324,10 +328,10 @@ class ConflictClusterer(params.Restarts, params.FocalParameters, params.Clusters
 
     @contextmanager
     def _checkpoints(
-        self, plan: Plan | None, focal: FocalSets, d: Floats, links: Constraints, starts: Floats
+        self, request: CheckpointRequest | None, focal: FocalSets, d: Floats, links: Constraints, starts: Floats
     ) -> Iterator[Checkpoints | None]:
         """Where the runs are written down, for as long as nobody else may write there."""
-        if plan is None:
+        if request is None:
             yield None
             return
         seed = self.random_state
@@ -347,8 +351,8 @@ class ConflictClusterer(params.Restarts, params.FocalParameters, params.Clusters
             "n_objects": str(len(d)),
             "data": digest_of(d),
         }
-        with locked(plan.path):
-            checkpoints = Checkpoints.open(plan, who, torch.device("cpu"))
+        with locked(request.path):
+            checkpoints = Checkpoints.open(request, who, torch.device("cpu"))
             checkpoints.enter("starts")
             checkpoints.expect(lambda: torch.tensor(starts[:1]))
             yield checkpoints

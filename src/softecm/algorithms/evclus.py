@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike
 from softecm.algorithms.conflicts import ConflictClusterer
 from softecm.algorithms.parameters import FilePath, parameters
 from softecm.constraints import warn_of_labels
-from softecm.fit.settings import Plan
+from softecm.fit.settings import CheckpointRequest
 
 
 @parameters
@@ -109,4 +109,4 @@ class EVCLUS(ConflictClusterer):
         self
         """
         warn_of_labels(y, type(self).__name__)
-        return self._fit_to(X, Plan.of(checkpoint, checkpoint_every, resume))
+        return self._fit_to(X, CheckpointRequest.of(checkpoint, checkpoint_every, resume))

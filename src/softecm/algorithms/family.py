@@ -33,7 +33,7 @@ from softecm.fit.group_shapes import Fitted, GroupShape
 from softecm.fit.learning import FAR, Jump, Past
 from softecm.fit.loop import MERGED, runs_table
 from softecm.fit.prepare import Objects, in_memory
-from softecm.fit.settings import Plan, Prior, PrototypeModel, Settings, settings
+from softecm.fit.settings import CheckpointRequest, Prior, PrototypeModel, Settings, settings
 from softecm.fit.shape_mixture import OWN, Floats
 from softecm.fit.stages import sample_size
 from softecm.objective.linked import WeightedPairs, say_broken, with_linked
@@ -104,8 +104,8 @@ class PrototypeFamily(FamilyParameters, PrototypeClusterer):
         self
         """
         warn_of_labels(y, type(self).__name__)
-        plan = Plan.of(checkpoint, checkpoint_every, resume)
-        return self._fit_to(replace(self._settings(), plan=plan), X, sample_weight)
+        request = CheckpointRequest.of(checkpoint, checkpoint_every, resume)
+        return self._fit_to(replace(self._settings(), checkpoint_request=request), X, sample_weight)
 
     def _fit_to(self, chosen: Settings, X: object, sample_weight: object) -> Self:
         raw, last = raw_data(X), getattr(self, "model_", None)
@@ -211,7 +211,7 @@ class PrototypeFamily(FamilyParameters, PrototypeClusterer):
 
     def _labels_by_spheres(self, chosen: Settings, x: Floats, counts: Floats) -> NDArray[np.int64]:
         """The clusters (n,) of a fit by equal spheres of columns as they are (n, p), each counted so often (n,)."""
-        alone = replace(chosen, callback=None, plan=None, pairs=None, seeds=(), warm_start=False)
+        alone = replace(chosen, callback=None, checkpoint_request=None, pairs=None, seeds=(), warm_start=False)
         partition: CredalPartition = self._fitted(MetricChoice("sqeuclidean", ""), alone, RawArray(x), counts).partition
         return partition.labels()
 
@@ -220,7 +220,7 @@ class PrototypeFamily(FamilyParameters, PrototypeClusterer):
     ) -> Fitted:
         """The fit with distances measured in a shape."""
         choice = _in_shape(fitted.choice, shape).tell()
-        again = replace(chosen, callback=None, plan=None)
+        again = replace(chosen, callback=None, checkpoint_request=None)
         if shape.shape not in OWN:
             return self._fitted(choice, again, raw, sample_weight)
         if fitted.choice.reason == UNITS:
@@ -232,7 +232,7 @@ class PrototypeFamily(FamilyParameters, PrototypeClusterer):
         few = objects.sample(2 * sample_size(chosen.n_clusters))
         raw = raw_data(objects.space.decode(few.x))
         numbers = raw.numbers()
-        fitted = self._fitted(choice, replace(chosen, callback=None, plan=None), raw, None)
+        fitted = self._fitted(choice, replace(chosen, callback=None, checkpoint_request=None), raw, None)
         if numbers is None:
             return None
         columns = list(numbers.values())
@@ -415,8 +415,8 @@ class LinkableFamily(PrototypeFamily):
         self
         """
         known = None if prior is None else Prior.of(prior, prior_weight)
-        plan = Plan.of(checkpoint, checkpoint_every, resume)
-        if known is not None and plan is not None:
+        request = CheckpointRequest.of(checkpoint, checkpoint_every, resume)
+        if known is not None and request is not None:
             raise ValueError(
                 "checkpoint can't be combined with prior, with which fits are short; got both. Leave one out."
             )
@@ -437,7 +437,7 @@ class LinkableFamily(PrototypeFamily):
             pairs = WeightedPairs(must_link, cannot_link, weight)
         for name in ("_past", "drift_"):
             self.__dict__.pop(name, None)
-        chosen = replace(self._settings(), pairs=pairs, plan=plan, prior=known, seeds=seeds)
+        chosen = replace(self._settings(), pairs=pairs, checkpoint_request=request, prior=known, seeds=seeds)
         self._fit_to(chosen, X, sample_weight)
         return self if known is None else self.rename(known.model.focal.names)
 

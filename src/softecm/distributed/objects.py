@@ -28,7 +28,7 @@ from softecm.distributed.sources import Raw, Source, block_weights, source_of
 from softecm.distributed.waiting import ClusterLost
 from softecm.fit.algorithm import Algorithm, barycenter_from
 from softecm.fit.prepare import Columns, Draw, InMemory, Objects, start_rows
-from softecm.fit.settings import Plan, PrototypeModel, Settings, check_size
+from softecm.fit.settings import CheckpointRequest, PrototypeModel, Settings, check_size
 from softecm.spaces.base import Described, check_enough
 from softecm.spaces.real import RealVectors
 from softecm.spaces.scattered import Scattered
@@ -110,17 +110,17 @@ def opened(
         with threads(None if isinstance(engine, Cluster) else chosen.n_jobs):
             yield algorithm, _prepared(algorithm, metric, chosen, owner, source, engine, sample_weight)
     except ClusterLost as error:
-        raise ClusterLost(f"{error} {_remedy(chosen.plan)}") from error
+        raise ClusterLost(f"{error} {_remedy(chosen.checkpoint_request)}") from error
     finally:
         engine.close()
 
 
-def _remedy(plan: Plan | None) -> str:
-    if plan is None:
+def _remedy(request: CheckpointRequest | None) -> str:
+    if request is None:
         return "The fit is lost; with fit(X, checkpoint='fit.checkpoint') its last complete iteration is kept."
-    if not plan.path.exists():
+    if not request.path.exists():
         return "Start over: the first iteration had not finished."
-    return f"The last complete iteration is in {plan.path}: continue with fit(X, resume={str(plan.path)!r})."
+    return f"The last complete iteration is in {request.path}: continue with fit(X, resume={str(request.path)!r})."
 
 
 def _refuse(algorithm: Algorithm[object], metric: SemiMetric, chosen: Settings, owner: str) -> None:

@@ -29,7 +29,7 @@ from softecm.files.expected import Misfit
 from softecm.files.tensors import read_description, tensor_file
 from softecm.fit.checkpoint_checks import check_contents, check_state
 from softecm.fit.loop import Problem, Rounds, S, Solution
-from softecm.fit.settings import Plan, Settings
+from softecm.fit.settings import CheckpointRequest, Settings
 from softecm.spaces.base import Encoded, Space
 
 FORMAT = "softecm.checkpoint"
@@ -93,22 +93,24 @@ class SavedFit:
 class Checkpoints:
     """A ``Checkpointer`` that writes to one file."""
 
-    def __init__(self, plan: Plan, who: Mapping[str, str], saved: SavedFit | None, device: torch.device) -> None:
-        self.plan, self.who, self._saved, self._device = plan, dict(who), saved, device
+    def __init__(
+        self, request: CheckpointRequest, who: Mapping[str, str], saved: SavedFit | None, device: torch.device
+    ) -> None:
+        self.request, self.who, self._saved, self._device = request, dict(who), saved, device
         self.phase, self.facts = "", dict[str, Any]() if saved is None else dict(saved.description["facts"])
         self._fresh: Callable[[], Tensor] | None = None
 
     @classmethod
-    def open(cls, plan: Plan, who: Mapping[str, str], device: torch.device) -> Checkpoints:
+    def open(cls, request: CheckpointRequest, who: Mapping[str, str], device: torch.device) -> Checkpoints:
         """Read the file to go on from, where there is one; a checkpoint of another fit is refused."""
-        if not plan.resume:
-            return cls(plan, who, None, device)
-        description, arrays = read_description(plan.path, FORMAT, FORMAT_VERSION, "checkpoint")
-        with _whole(plan.path):
-            _check_same(plan.path, description.get("who"), who)
+        if not request.resume:
+            return cls(request, who, None, device)
+        description, arrays = read_description(request.path, FORMAT, FORMAT_VERSION, "checkpoint")
+        with _whole(request.path):
+            _check_same(request.path, description.get("who"), who)
             check_contents(description, arrays, int(who["n_clusters"]))
             tensors = {name: torch.from_numpy(np.array(value)) for name, value in arrays.items()}
-            return cls(plan, who, SavedFit(description, tensors), device)
+            return cls(request, who, SavedFit(description, tensors), device)
 
     @property
     def reached(self) -> str:
@@ -125,7 +127,7 @@ class Checkpoints:
     def start(self) -> Tensor:
         """Prototypes (runs, f, *shape) as the checkpoint has them: so many runs, of this type and on this device."""
         assert self._saved is not None  # only where a phase was reached
-        with _whole(self.plan.path):
+        with _whole(self.request.path):
             return self._saved.tensors["prototypes"].to(self._device)
 
     def expect(self, fresh: Callable[[], Tensor]) -> None:
@@ -136,14 +138,14 @@ class Checkpoints:
         """Where the earlier fit stood."""
         if self._saved is None:
             return None
-        with _whole(self.plan.path):
+        with _whole(self.request.path):
             if self._fresh is not None:
                 check_state(problem, self._fresh(), self._saved.tensors, int(self.who["n_objects"]))
             return _rounds(problem, self._saved, self._device)
 
     def keep(self, rounds: Rounds) -> None:
         """Write every so many rounds, and at the end."""
-        if rounds.iteration % self.plan.every == 0 or not len(rounds.active):
+        if rounds.iteration % self.request.every == 0 or not len(rounds.active):
             self.save(rounds)
 
     def save(self, rounds: Rounds) -> None:
@@ -158,10 +160,10 @@ class Checkpoints:
             "found": list(rounds.ended.extras),
         }
         try:
-            tensor_file(self.plan.path, json.dumps(description), _arrays(rounds))
+            tensor_file(self.request.path, json.dumps(description), _arrays(rounds))
         except OSError as error:
             warn(
-                f"checkpoint {self.plan.path} can't be written: {reason(error)}. The fit continues, and the file "
+                f"checkpoint {self.request.path} can't be written: {reason(error)}. The fit continues, and the file "
                 "keeps its earlier content.",
                 CheckpointWarning,
             )

@@ -38,7 +38,7 @@ from softecm.spaces.encoded import EncodedTable
 
 
 @dataclass(frozen=True)
-class Planned:
+class ReadyCell:
     """One cell with every choice made, and where its runs start."""
 
     chosen: Settings
@@ -62,36 +62,36 @@ def fit_cells(
     """
     objects, first, checkpoints = fit.objects, cells[0], None
     with ExitStack() as held:
-        if first.plan is not None:
+        if first.checkpoint_request is not None:
             who = identity(owner, first, fit.algorithm, objects.metric, len(objects), objects.content())
-            warn_unseen(objects.metric, f"checkpoint {first.plan.path}")
-            held.enter_context(locked(first.plan.path))
-            checkpoints = Checkpoints.open(first.plan, who, objects.device)
+            warn_unseen(objects.metric, f"checkpoint {first.checkpoint_request.path}")
+            held.enter_context(locked(first.checkpoint_request.path))
+            checkpoints = Checkpoints.open(first.checkpoint_request, who, objects.device)
         signal = None if fit.callback is None else StopSignal(fit.callback)
         fit = replace(fit, settings=first, callback=signal, checkpoints=checkpoints)
         stages: dict[str, Stage] = {}
-        groups: dict[object, dict[int, Planned]] = {}  # cells that can be solved together: same sets, same way
+        groups: dict[object, dict[int, ReadyCell]] = {}  # cells that can be solved together: same sets, same way
         for i, settings in enumerate(cells):
             cell = replace(fit, settings=settings)
-            plan = _from_known(cell, last)
-            if plan is None:
+            ready = _from_known(cell, last)
+            if ready is None:
                 key = f"{settings.random_state!r} {settings.n_init} {settings.delta!r} {settings.finds_delta}"
                 around_given = settings.init.value is not None and settings.finds_sets and settings.n_clusters > 2
                 # For starts, delta, or the neighbours of given ones.
                 needed = settings.init.staged or settings.finds_delta or around_given
                 if needed and (key not in stages or not is_whole(settings.random_state)):
                     stages[key] = first_stage(cell)
-                plan = _from_stage(cell, stages[key] if needed else None)
-            groups.setdefault((plan.chosen.focal, plan.keeps, plan.chosen.relaxation), {})[i] = plan
+                ready = _from_stage(cell, stages[key] if needed else None)
+            groups.setdefault((ready.chosen.focal, ready.keeps, ready.chosen.relaxation), {})[i] = ready
         outcomes: dict[int, Outcome] = {}
         for group in groups.values():
-            plans = list(group.values())
-            solved = with_sets(fit, plans) if plans[0].keeps else _all_at_once(fit, plans)
+            ready_cells = list(group.values())
+            solved = add_sets(fit, ready_cells) if ready_cells[0].keeps else _all_at_once(fit, ready_cells)
             outcomes.update(zip(group, solved, strict=True))
         return list(map(outcomes.__getitem__, range(len(cells))))
 
 
-def _from_known(fit: Fit, last: PrototypeModel | None) -> Planned | None:
+def _from_known(fit: Fit, last: PrototypeModel | None) -> ReadyCell | None:
     """From where a checkpoint, a prior, labels or the last fit say; None: from a first stage."""
     settings, objects = fit.settings, fit.objects
     if fit.checkpoints is not None and fit.checkpoints.reached == "sets":
@@ -105,7 +105,7 @@ def _from_known(fit: Fit, last: PrototypeModel | None) -> Planned | None:
     return None
 
 
-def _from_stage(fit: Fit, stage: Stage | None) -> Planned:
+def _from_stage(fit: Fit, stage: Stage | None) -> ReadyCell:
     """From what the first stage found, or as given or drawn; everything that was "auto" is then known."""
     settings, objects = fit.settings, fit.objects
     if stage is not None and settings.finds_delta:
@@ -115,19 +115,19 @@ def _from_stage(fit: Fit, stage: Stage | None) -> Planned:
         focal = stage.focal if stage is not None and known else FocalSets.up_to(settings.n_clusters, 2)
         settings = replace(settings, focal=focal)
     if stage is None or not settings.init.staged:
-        return Planned(resolved(objects, settings), replace(fit, settings=settings).starts(), stage)
+        return ReadyCell(resolved(objects, settings), replace(fit, settings=settings).starts(), stage)
     settings = replace(settings, solver=quicker(objects, settings))
     return _after(replace(fit, settings=settings), stage)
 
 
-def _after(fit: Fit, stage: Stage) -> Planned:
+def _after(fit: Fit, stage: Stage) -> ReadyCell:
     """What follows a stage: sets are added to its clusters, or all sets are fitted from there."""
     keeps = fit.settings.keeps_clusters and fit.algorithm.adds_sets
     settings = fit.settings if keeps else resolved(fit.objects, fit.settings)
-    return Planned(settings, fit.algorithm.from_clusters(fit, stage.single), stage, keeps)
+    return ReadyCell(settings, fit.algorithm.from_clusters(fit, stage.single), stage, keeps)
 
 
-def _resumed(fit: Fit, checkpoints: Checkpoints) -> Planned:
+def _resumed(fit: Fit, checkpoints: Checkpoints) -> ReadyCell:
     """As a checkpoint of the last loop has it."""
     facts, settings = checkpoints.facts, fit.settings
     settings = replace(settings, focal=FocalSets.of(settings.n_clusters, facts["sets"]), delta=facts["delta"])
@@ -135,10 +135,10 @@ def _resumed(fit: Fit, checkpoints: Checkpoints) -> Planned:
         settings = replace(settings, solver=quicker(fit.objects, settings))
     runs = facts.get("runs")
     begun = None if runs is None else {name: np.asarray(column) for name, column in runs.items()}
-    return Planned(resolved(fit.objects, settings), checkpoints.start, begun=begun)
+    return ReadyCell(resolved(fit.objects, settings), checkpoints.start, begun=begun)
 
 
-def _continued(fit: Fit, last: PrototypeModel) -> Planned:
+def _continued(fit: Fit, last: PrototypeModel) -> ReadyCell:
     """From where an earlier fit ended, with its sets and its delta where they were found."""
     settings, objects = fit.settings, fit.objects
     _check_alike(objects, last)
@@ -147,17 +147,17 @@ def _continued(fit: Fit, last: PrototypeModel) -> Planned:
     if settings.keeps_clusters and fit.algorithm.adds_sets and same:
         stage = known_stage(fit, last)
         settings = replace(settings, delta=stage.delta, focal=focal)
-        return Planned(
+        return ReadyCell(
             settings, fit.algorithm.from_clusters(replace(fit, settings=settings), stage.single), stage, True
         )
     delta = last.delta if settings.finds_delta else settings.delta
     settings = resolved(objects, replace(settings, focal=focal, delta=delta))
     if last.focal != focal:
-        return Planned(settings, replace(fit, settings=settings).starts())
-    return Planned(settings, fit.algorithm.continued(objects, settings, last))
+        return ReadyCell(settings, replace(fit, settings=settings).starts())
+    return ReadyCell(settings, fit.algorithm.continued(objects, settings, last))
 
 
-def _from_prior(fit: Fit) -> Planned:
+def _from_prior(fit: Fit) -> ReadyCell:
     """From the clusters of an earlier model, which pull; delta and sets are found anew where they are to be found."""
     settings, objects, prior = fit.settings, fit.objects, fit.settings.prior
     assert prior is not None
@@ -169,13 +169,13 @@ def _from_prior(fit: Fit) -> Planned:
     return _after(replace(fit, settings=_measured(fit.settings, stage)), stage)
 
 
-def _from_labels(fit: Fit, objects: Objects[Encoded]) -> Planned:
+def _from_labels(fit: Fit, objects: Objects[Encoded]) -> ReadyCell:
     """From the means of objects with known labels, which links then hold; delta and sets are found around these."""
     settings = fit.settings
     at = [torch.as_tensor(rows, device=objects.device) for rows in settings.seeds]
     clusters = torch.cat([objects.space.middle(objects.x, rows) for rows in at]).to(settings.dtype)
     stage = known_stage(fit.using(max_iter=1), _alone(objects, settings, clusters), anew=True)
-    return Planned(resolved(objects, _measured(settings, stage)), clusters[None], stage)
+    return ReadyCell(resolved(objects, _measured(settings, stage)), clusters[None], stage)
 
 
 def _alone(objects: Objects[object], chosen: Settings, clusters: Tensor) -> PrototypeModel:
@@ -238,36 +238,36 @@ def resolved(objects: Objects[object], chosen: Settings) -> Settings:
     return replace(chosen, relaxation=relaxation, lam=lam)
 
 
-def _all_at_once(fit: Fit, plans: Sequence[Planned]) -> list[Outcome]:
+def _all_at_once(fit: Fit, ready_cells: Sequence[ReadyCell]) -> list[Outcome]:
     """Cells that are solved together, all sets at once."""
-    links, chosen, objects = None, plans[0].chosen, fit.objects
+    links, chosen, objects = None, ready_cells[0].chosen, fit.objects
     if stopped(fit.callback):
         fit = replace(fit, checkpoints=None)  # its file says how to go on from where the fit was stopped
     if fit.checkpoints is not None:
-        runs = plans[0].compared
+        runs = ready_cells[0].compared
         facts = {} if runs is None else {"runs": {name: np.asarray(column).tolist() for name, column in runs.items()}}
         fit.checkpoints.enter("sets", sets=chosen.focal.sets, delta=chosen.delta, **facts)
     if chosen.pairs is not None and objects.are_here:
         links = chosen.pairs.links(chosen.focal, objects.counts, objects.spread, chosen.dtype)
-    outcomes = fit.solve(*((plan.chosen, plan.start) for plan in plans), links=links, checkpointed=True)
-    return [replace(outcome, runs=plan.compared) for outcome, plan in zip(outcomes, plans, strict=True)]
+    outcomes = fit.solve(*((ready.chosen, ready.start) for ready in ready_cells), links=links, checkpointed=True)
+    return [replace(outcome, runs=ready.compared) for outcome, ready in zip(outcomes, ready_cells, strict=True)]
 
 
-def with_sets(fit: Fit, plans: Sequence[Planned]) -> list[Outcome]:
+def add_sets(fit: Fit, ready_cells: Sequence[ReadyCell]) -> list[Outcome]:
     """The first stage's clusters, fitted again where beta is another, and the sets they make."""
     cells: list[Settings] = []
     singles: list[Outcome] = []
     stages: list[Stage] = []
     again: dict[int, tuple[Settings, Tensor]] = {}  # whose beta has clusters of its own
-    for i, plan in enumerate(plans):
-        assert plan.stage is not None
-        cells.append(plan.chosen)
-        stages.append(plan.stage)
-        singles.append(plan.stage.single)
-        beta, known = plan.chosen.beta, plan.stage.single.chosen.beta
+    for i, ready in enumerate(ready_cells):
+        assert ready.stage is not None
+        cells.append(ready.chosen)
+        stages.append(ready.stage)
+        singles.append(ready.stage.single)
+        beta, known = ready.chosen.beta, ready.stage.single.chosen.beta
         # Not so one that is larger, where the first stage had to go below its usual beta: it pulls all clusters together.
         if beta != known and (known == BETA or beta < known):
-            again[i] = replace(plan.stage.single.chosen, beta=beta), plan.start
+            again[i] = replace(ready.stage.single.chosen, beta=beta), ready.start
     for i, outcome in zip(again, fit.solve(*again.values()) if again else (), strict=True):
         singles[i] = outcome
     ends = []

@@ -22,7 +22,7 @@ from softecm.distances.base import distances_of
 from softecm.files.expected import NOT_NEGATIVE, Misfit, array, number, rules
 from softecm.files.values import Savable
 from softecm.fit.algorithm import Algorithm, Fit, Outcome
-from softecm.fit.fitting import Planned, resolved, with_sets
+from softecm.fit.fitting import ReadyCell, add_sets, resolved
 from softecm.fit.prepare import InMemory, Objects
 from softecm.fit.settings import PrototypeModel, Settings
 from softecm.fit.stages import CLOSE, ENOUGH, MAD, OUTLYING, Stage, beyond, clusters_alone, neighbours, outlying
@@ -227,5 +227,5 @@ def _clusters_first(fit: Fit, last: PrototypeModel, past: Past) -> Outcome:
         held = past.held.numpy() + objects.second_nearest(here)
         focal = neighbours(fit, single, held)
     fit = fit.using(delta=delta, focal=focal)
-    plan = Planned(fit.settings, fit.algorithm.from_clusters(fit, single), Stage(single, None, delta, focal), True)
-    return with_sets(fit, [plan])[0]
+    ready = ReadyCell(fit.settings, fit.algorithm.from_clusters(fit, single), Stage(single, None, delta, focal), True)
+    return add_sets(fit, [ready])[0]

@@ -173,15 +173,15 @@ GAIN = 10.0  # times tol: where steps are not exact, a run ends when a round gai
 
 
 @dataclass(frozen=True)
-class Plan:
-    """What the user asked for: where to write, how often, where to go on from."""
+class CheckpointRequest:
+    """Where the user wants a fit to be written, how often, and whether it goes on from what is there."""
 
     path: Path
     every: int
     resume: bool
 
     @staticmethod
-    def of(checkpoint: Any, every: Any, resume: Any) -> Plan | None:
+    def of(checkpoint: Any, every: Any, resume: Any) -> CheckpointRequest | None:
         """From the arguments of ``fit``; None where nothing is asked for."""
         check_count("checkpoint_every", every, hint="1 writes after every iteration; 10 is usual.")
         if checkpoint is None and resume is None:
@@ -206,7 +206,7 @@ class Plan:
         check_file(path)
         if resume is None:
             check_replaced([path], kind="checkpoint")
-        return Plan(path, int(every), resume is not None)
+        return CheckpointRequest(path, int(every), resume is not None)
 
 
 @dataclass(frozen=True)
@@ -264,7 +264,7 @@ class Settings:
     finds_delta: bool = False  # from the distances to single clusters
     finds_sets: bool = False  # each cluster and each pair of neighbouring clusters, which are found
     pairs: Pairs | None = None  # must-links and cannot-links
-    plan: Plan | None = None  # where checkpoints go
+    checkpoint_request: CheckpointRequest | None = None
     seeds: tuple[NDArray[np.int64], ...] = ()  # objects of a known label each, in the place of starts
     prior: Prior | None = None  # an earlier model whose clusters pull at the new ones
     pull: PrototypePull | None = None  # prototypes known before, or what objects seen before leave behind

@@ -309,7 +309,7 @@ class SoftECMProblem:
         """The clusters' starts (runs, c, *shape) completed with the sets', or all of them (runs, f, *shape)."""
         free = start[:, : self.relaxation.n_free]
         if free.shape[1] < self.relaxation.n_free:
-            free = with_sets(self.metric, self.relaxation.focal, start, self.relaxation.n_free)
+            free = completed_starts(self.metric, self.relaxation.focal, start, self.relaxation.n_free)
         return self.at(free)
 
     def resumed(self, tensors: Mapping[str, Tensor]) -> State:
@@ -482,7 +482,7 @@ def single_means(curvature: Tensor, moment: Tensor, old: Tensor) -> Tensor:
     return (old * ridge).add_(moment).div_(curvature + ridge)
 
 
-def with_sets(metric: SemiMetric, focal: FocalSets, init: Tensor, n_free: int) -> Tensor:
+def completed_starts(metric: SemiMetric, focal: FocalSets, init: Tensor, n_free: int) -> Tensor:
     """Complete the clusters' starts with the sets': barycentres where cheap, else means (Algorithm 1)."""
     if init.shape[1] >= n_free:
         return init[:, :n_free]

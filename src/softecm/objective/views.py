@@ -29,10 +29,10 @@ from softecm.objective.problem import (
     Penalty,
     Relaxation,
     arms_of,
+    completed_starts,
     set_barycenters,
     single_means,
     solved,
-    with_sets,
 )
 from softecm.optim import Batch, along
 from softecm.spaces.views import EncodedViews, split_views
@@ -171,7 +171,7 @@ class ViewsProblem:
 
     def begin(self, start: Tensor) -> ViewsState:
         """From the clusters' starts (runs, c, width), or all of them, with equal weights."""
-        free = with_sets(self.metric, self.relaxation.focal, start, self.relaxation.n_free)
+        free = completed_starts(self.metric, self.relaxation.focal, start, self.relaxation.n_free)
         weights = self._spread_out(self.weighing.begin(self.rows, len(self.differing), start))
         return self.at(free, weights.expand(len(start), -1, -1).contiguous(), None)
 
