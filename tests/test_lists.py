@@ -35,6 +35,13 @@ def test_estimators_are_in_the_reference_the_readme_and_their_package():
     assert names == {name for name, one in public.items() if isinstance(one, type) and issubclass(one, ClusterMixin)}
 
 
+def test_every_estimator_says_what_it_is_for():
+    """What ``softecm algorithms`` prints; the line of a base class would be another estimator's."""
+    lines = {name: vars(kind).get("suits") for name, kind in all_estimators()}
+    assert {name for name, line in lines.items() if not line or "\n" in line} == set(), "give each a line in suits"
+    assert len(set(lines.values())) == len(lines)
+
+
 def test_metrics_are_in_the_reference_and_the_readme():
     assert {metric.__name__ for _, metric in all_metrics()} <= listed("softecm.distances") & set(vars(distances))
     table = README.split("## What it takes")[1].split("##")[0]

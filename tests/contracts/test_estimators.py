@@ -4,6 +4,7 @@ import pickle
 import signal
 import sys
 import warnings
+from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any
 
@@ -207,6 +208,21 @@ def check_unchanged(
         signal.signal(signal.SIGINT, handler)
 
 
+def check_mass_rule(rule: Any) -> None:
+    """Weights are the derivatives of the cost; delta^2 is the price at which an object may as well belong nowhere."""
+    distances = torch.rand(5, 3, generator=torch.Generator().manual_seed(0), dtype=torch.float64).requires_grad_()
+    one = torch.ones(1, dtype=torch.float64)
+    cost = MassCost(torch.tensor([[1.0, 1.0, 2.0]], dtype=torch.float64), 1.7 * one, 0.5 * one, None, rule)
+    shares = rule.shares(distances, cost)
+    torch.testing.assert_close(shares.masses.sum(-1), torch.ones(5, dtype=torch.float64))
+    (slope,) = torch.autograd.grad(shares.cost.sum(), distances)
+    torch.testing.assert_close(shares.weights, slope)
+    prices = torch.cat([0.5 * torch.ones(5, 1, dtype=torch.float64), distances[:, :2]], 1)  # nowhere, two clusters
+    assert torch.equal(shares.masses[:, :3].argsort(1), prices.argsort(1, descending=True)), "the nearer has more mass"
+    at_delta = rule.shares(torch.cat([0.0 * distances[:, :1] + 0.5, distances[:, 1:]], 1), cost).masses
+    torch.testing.assert_close(at_delta[:, 0], at_delta[:, 1])
+
+
 @pytest.mark.parametrize("name", NAMES)
 class TestEveryEstimator:
     @pytest.fixture(autouse=True)
@@ -254,17 +270,13 @@ class TestEveryEstimator:
             pytest.skip("its objective has the entropy of the views' weights besides")
         assert fitted.score(X) * len(X) == pytest.approx(-fitted.objective_, rel=1e-5)
 
-    def test_weights_are_the_derivatives_of_the_cost(self, name, X, fitted):
+    def test_the_mass_rule_keeps_its_contract(self, name, X, fitted):
+        """With the estimator's numbers and with others, which show what a 1 hides."""
         rule = getattr(getattr(fitted, "model_", None), "rule", None)
         if rule is None:
             pytest.skip("masses follow from no distances to prototypes")
-        distances = torch.rand(5, 3, generator=torch.Generator().manual_seed(0), dtype=torch.float64).requires_grad_()
-        one = torch.ones(1, dtype=torch.float64)
-        cost = MassCost(torch.tensor([[1.0, 1.0, 2.0]], dtype=torch.float64), 2.0 * one, 3.0 * one, None, rule)
-        shares = rule.shares(distances, cost)
-        torch.testing.assert_close(shares.masses.sum(-1), torch.ones(5, dtype=torch.float64))
-        (slope,) = torch.autograd.grad(shares.cost.sum(), distances)
-        torch.testing.assert_close(shares.weights, slope)
+        check_mass_rule(rule)
+        check_mass_rule(replace(rule, **{field.name: 0.6 * getattr(rule, field.name) for field in fields(rule)}))
 
     def test_restarts_are_listed(self, name, X, fitted):
         assert fitted.runs_["best"].sum() == 1

@@ -1,6 +1,6 @@
 """Every registered metric keeps the contract; broken ones are caught."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields, replace
 
 import numpy as np
 import pandas as pd
@@ -31,6 +31,58 @@ def test_registered_metrics_keep_the_contract(name, seed):
     report = check_semimetric(name, seed=seed)
     report.raise_for_failures()
     assert report
+
+
+#: Numbers and flags that change no distance between a few objects by themselves, and why.
+IDLE = {
+    ("hamming", "epsilon"): "rounds off another kind than the default",
+    ("hamming", "max_levels"): "a limit",
+    ("mixed", "max_levels"): "a limit",
+    ("mixed", "exponent"): "of weights that are found with the clusters",
+    ("mixed", "temperature"): "of weights that are found with the clusters",
+    ("softdtw", "znormalise"): "the space's, which encodes before the metric sees anything",
+    ("dtw", "znormalise"): "the space's",
+    ("texture", "znormalise"): "the space's",
+    ("texture", "n_components"): "the space's",
+    **dict.fromkeys(((name, "divergence") for name in ("adtw", "wdtw", "erp")), "of a soft minimum: gamma is 0"),
+}
+FIELDS = [
+    (name, field.name)
+    for name, metric in SEMI_METRICS.items()
+    for field in fields(metric)
+    if field.init and isinstance(field.default, bool | int | float)
+]
+
+
+def among_samples(metric, n=8):
+    """Distances of made-up objects to themselves, and to points between them where there are such."""
+    x = metric.samples(torch.Generator().manual_seed(0), n)
+    x = x.double() if isinstance(x, torch.Tensor) else x
+    points = (
+        x if isinstance(x, torch.Tensor) and not metric.discrete else metric.make_space().starts(x, torch.arange(n))
+    )
+    points = points if metric.discrete else torch.cat([points, (points + points.roll(1, 0)) / 2])
+    return metric.fitted(x, None).pairwise(x, points)
+
+
+@pytest.mark.parametrize(("name", "field"), FIELDS, ids=[f"{name}-{field}" for name, field in FIELDS])
+def test_another_value_of_a_field_changes_a_distance_or_is_refused(name, field):
+    metric = SEMI_METRICS[name]()
+    value = getattr(metric, field)
+    try:
+        other = replace(metric, **{field: not value if isinstance(value, bool) else type(value)(2 * value or 0.5)})
+    except ValueError:
+        return
+    same = torch.equal(among_samples(other), among_samples(metric))
+    assert same == ((name, field) in IDLE), "a field that changes nothing; where that is meant, say why in IDLE"
+
+
+@pytest.mark.parametrize("name", [name for name, metric in SEMI_METRICS.items() if metric().degree == 1])
+def test_no_detour_is_shorter_than_a_plain_distance(name):
+    """Up to what a soft minimum takes away; a square with degree 1 fails, as a stop midway halves it."""
+    d = among_samples(SEMI_METRICS[name]())
+    detour = (d[:, None] + d[None]).amin(2)
+    assert float((d[:, : len(d)] - detour).max()) <= 0.01 * float(d.max())
 
 
 def rbf(x, v):

@@ -1,5 +1,6 @@
 """The list of scores is complete, and what it says of each holds."""
 
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -34,7 +35,68 @@ ANSWERS = {
 }
 
 
-@pytest.mark.parametrize("score", scores.SCORES.values(), ids=lambda score: score.name)
+def with_share(share: float, elsewhere: Callable[[int], tuple[int, ...]]) -> CredalPartition:
+    """The right answer with a share of each object's mass on another set, which follows from its cluster."""
+    focal = FocalSets.full(3)
+    sets = [(), *focal.sets]
+    masses = np.zeros((36, 8))
+    for i, k in enumerate(CLASSES):
+        masses[i, k + 1] += 1 - share
+        masses[i, sets.index(elsewhere(k))] += share
+    return CredalPartition(masses, focal)
+
+
+#: Mass elsewhere, with the scores that do not mind it, and why.
+DECIDED = dict.fromkeys(
+    ("evidential_precision", "evidential_recall", "evidential_rand_index"),
+    "ask what is decided: the cluster holds most",
+)
+ELSEWHERE = {
+    "a pair": (
+        lambda k: tuple(sorted((k, (k + 1) % 3))),
+        DECIDED | {"credal_rand_index": "asks for contradictions, and doubt contradicts nothing"},
+    ),
+    "nowhere": (
+        lambda k: (),
+        DECIDED
+        | dict.fromkeys(("nonspecificity", "credal_silhouette"), "leaves the empty set out, as its article does"),
+    ),
+}
+
+LIST = pytest.mark.parametrize("score", scores.SCORES.values(), ids=lambda score: score.name)
+
+
+@pytest.mark.parametrize("where", ELSEWHERE)
+@LIST
+def test_mass_elsewhere_is_worse_and_more_of_it_worse_still(score, where):
+    elsewhere, unmoved = ELSEWHERE[where]
+    right, little, much = (
+        np.mean(score.function(*ANSWERS[score.needs](p)))
+        for p in (RIGHT, *(with_share(s, elsewhere) for s in (0.2, 0.4)))
+    )
+    if score.needs == "two labellings" or score.name in unmoved:
+        assert right == little == much
+    else:
+        assert right > little > much if score.better == "larger" else right < little < much
+
+
+SHORTER = CredalPartition.from_hard(CLASSES[:-1])
+UNEQUAL = {
+    "two labellings": lambda: (CLASSES, CLASSES[:-1]),
+    "classes and a partition": lambda: (CLASSES, SHORTER),
+    "a partition and distances": lambda: (RIGHT, np.ones((35, 35))),
+    "two partitions": lambda: (RIGHT, SHORTER),
+    "two lists of pairs": lambda: (scores.pairwise_masses(RIGHT), scores.pairwise_masses(SHORTER)),
+}
+
+
+@pytest.mark.parametrize("score", [s for s in scores.SCORES.values() if s.needs in UNEQUAL], ids=lambda s: s.name)
+def test_answers_about_different_numbers_of_objects_are_refused(score):
+    with pytest.raises(ValueError, match=r"same objects|between the 36 objects"):
+        score.function(*UNEQUAL[score.needs]())
+
+
+@LIST
 def test_the_right_answer_is_better_than_a_doubtful_one(score):
     best, worse = (np.mean(score.function(*ANSWERS[score.needs](p))) for p in (RIGHT, doubtful(0.3)))
     assert best > worse if score.better == "larger" else best < worse
