@@ -282,3 +282,20 @@ def test_the_seed_is_that_of_fits_and_of_the_sample(monkeypatch):
         choice = choose_n_clusters(X, candidates=[2], rule="silhouette", random_state=seed)
         assert choice.model.random_state == seed
     assert drawn[0].tolist() != drawn[1].tolist()
+
+
+def test_columns_of_an_own_metric_may_wrap_around_and_say_nothing_about_parts() -> None:
+    rng = np.random.default_rng(3)
+    angles = np.concatenate([rng.normal(a, 0.15, 60) for a in (0.0, 2.1, 4.2)]) % (
+        2 * np.pi
+    )  # the first lie at both ends
+    X = np.column_stack([angles, rng.normal(0, 0.1, 180)])
+
+    def on_a_circle(x, v):
+        difference = x[:, None] - v
+        return 2 - 2 * difference[..., 0].cos() + difference[..., 1] ** 2
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", NumberOfGroupsWarning)
+        model = SoftECM(3, metric=on_a_circle, random_state=0).fit(X)
+    assert sorted(np.bincount(model.labels_)) == [60, 60, 60]

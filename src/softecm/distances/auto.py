@@ -396,10 +396,14 @@ FLAT = (
 ROUNDING = 1e-5  # differences below this part of the largest distance are rounding
 
 
+def is_builtin(metric: SemiMetric) -> bool:
+    """Whether a metric is the library's own, which is known to measure along columns."""
+    return type(metric).__module__.split(".")[0] == "softecm" and not isinstance(metric, FunctionMetric)
+
+
 def try_metric(metric: SemiMetric, space: Space, x: object) -> None:
     """Refuse or warn about a metric that is not the library's, by what it says of a few encoded objects."""
-    inside = type(metric).__module__.split(".")[0] == "softecm" and not isinstance(metric, FunctionMetric)
-    if inside or not isinstance(x, Tensor) or len(x) < 3 or metric.discrete:
+    if is_builtin(metric) or not isinstance(x, Tensor) or len(x) < 3 or metric.discrete:
         return
     rows = torch.linspace(0, len(x) - 1, min(LOOKED_AT, len(x))).long()
     objects, prototypes = x[rows].cpu(), space.starts(x, rows).cpu()

@@ -200,6 +200,32 @@ def inertia(metric: SemiMetric, prototypes: Tensor, clusters: Tensor, sets: Tens
     return metric.paired(*ends).clamp_min(0.0).reshape(runs, -1).sum(1)
 
 
+def set_starts(metric: SemiMetric, focal: FocalSets, clusters: Tensor) -> Tensor:
+    """The mean (runs, sets, *shape) of each set's clusters, or one of these where it is nearer to the others.
+
+    On a circle the mean of two coordinates may lie opposite both, at a maximum that no descent leaves.
+    """
+    runs, c = clusters.shape[:2]
+    shares = torch.tensor(focal.shares[c:], dtype=clusters.dtype, device=clusters.device)
+    means = torch.einsum("ac,rc...->ra...", shares, clusters)
+    members, sets = (pairs.tolist() for pairs in set_members(focal))
+    best, least = means, _sums(metric, clusters[:, members], means[:, [a - c for a in sets]], sets, c)
+    for place in range(max(map(len, focal.sets))):  # the first cluster of each set, then the second ...
+        own = [focal.sets[a][min(place, len(focal.sets[a]) - 1)] for a in range(c, len(focal))]
+        cost = _sums(metric, clusters[:, members], clusters[:, [own[a - c] for a in sets]], sets, c)
+        nearer = (cost < least).reshape(runs, -1, *(1 for _ in means.shape[2:]))
+        best, least = torch.where(nearer, clusters[:, own], best), torch.minimum(cost, least)
+    return best
+
+
+@torch.no_grad()
+def _sums(metric: SemiMetric, members: Tensor, centers: Tensor, sets: Sequence[int], c: int) -> Tensor:
+    """Sums (runs, sets) of the distances between each set's members and a centre, both (runs, pairs, *shape)."""
+    d = metric.paired(members.flatten(0, 1), centers.flatten(0, 1)).clamp_min(0.0).reshape(len(members), -1)
+    number = torch.tensor(sets, device=d.device) - c
+    return d.new_zeros(len(d), int(number[-1]) + 1).index_add_(1, number, d)
+
+
 KEPT_CELLS = 1 << 23  # masses of the last round kept for comparison: 64 MB; beyond that they are computed again
 
 

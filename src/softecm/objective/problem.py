@@ -18,7 +18,7 @@ from torch import Tensor
 from softecm.belief.focal import FocalSets
 from softecm.distances.base import SemiMetric, distances_of
 from softecm.kernels.descent import factors
-from softecm.objective.equations import MassCost, Previous, evaluate, inertia, set_members, with_masses
+from softecm.objective.equations import MassCost, Previous, evaluate, inertia, set_members, set_starts, with_masses
 from softecm.objective.pull import PrototypePull
 from softecm.optim import (
     Descent,
@@ -260,7 +260,7 @@ def set_barycenters(
     from_clusters, sets = set_members(focal, clusters.device)
     arms = clusters[:, from_clusters].flatten(0, 1)
     if start is None:
-        start = torch.einsum("ac,rc...->ra...", s / s.sum(1, keepdim=True), clusters)
+        start = set_starts(metric, focal, clusters)
 
     def cost(candidates: Tensor) -> Tensor:
         ends = candidates[:, sets - c].flatten(0, 1)
@@ -488,8 +488,7 @@ def completed_starts(metric: SemiMetric, focal: FocalSets, init: Tensor, n_free:
         return init[:, :n_free]
     if has_barycenters(metric, init[0, :1]):
         return torch.cat([init, set_barycenters(metric, focal, init, None)], 1)
-    means = torch.tensor(focal.shares[focal.n_clusters :], dtype=init.dtype, device=init.device)
-    return torch.cat([init, torch.einsum("ac,rc...->ra...", means, init)], 1)
+    return torch.cat([init, set_starts(metric, focal, init)], 1)
 
 
 def constraint_residual(metric: SemiMetric, focal: FocalSets, prototypes: Tensor) -> Tensor:
