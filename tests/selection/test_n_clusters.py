@@ -299,3 +299,15 @@ def test_columns_of_an_own_metric_may_wrap_around_and_say_nothing_about_parts() 
         warnings.simplefilter("error", NumberOfGroupsWarning)
         model = SoftECM(3, metric=on_a_circle, random_state=0).fit(X)
     assert sorted(np.bincount(model.labels_)) == [60, 60, 60]
+
+
+def test_a_small_group_near_two_that_stand_apart_does_not_hide_them() -> None:
+    rng = np.random.default_rng(5)
+
+    def group(n: int, place: float, height: float, spread: float) -> np.ndarray:
+        return np.column_stack([rng.normal(place, spread, (n, 2)), rng.normal(height, min(spread, 1.5), n)])
+
+    X = np.concatenate([group(90, 0.0, 0.0, 1.0), group(60, 5.0, 0.0, 1.0), group(27, 2.5, -2.0, 1.6)])
+    table = pd.DataFrame(X, columns=["bmi", "glucose", "rate"])
+    table["treated"] = ["n"] * 90 + ["y"] * 60 + list(rng.choice(["n", "y"], 27))
+    assert choose_n_clusters(table, random_state=0).n_clusters == 3

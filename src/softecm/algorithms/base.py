@@ -445,7 +445,7 @@ class PrototypeClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Evid
     def _warn_of_far_objects(self, x: Any, partition: CredalPartition) -> None:
         """Most objects nowhere, unlike those of the fit, as where a column is in another unit."""
         rows, n = partition.outliers(), len(partition)
-        few, fit = n < FEWEST or len(rows) <= MOST * n, self.partition_
+        few, fit = n < FEWEST or len(rows) <= MOST * n, getattr(self, "partition_", ())
         if few or (hasattr(fit, "outliers") and len(fit.outliers()) > MOST / 2 * len(fit)):
             return  # or it was much like that in the fit
         attribute = self.model_.most_of_distances(x[torch.as_tensor(rows[:1000])])

@@ -98,7 +98,11 @@ def _search(mixture: TableMixture, numbers: list[int], most: int) -> _TableSearc
     (values, best), on = searched(criterion, numbers, most), np.ones((1, mixture.n_columns), dtype=bool)
     if best == 1:
         return _TableSearch(values, 1, 1, on[0])
-    return _TableSearch(values, best, _n_separate(mixture, groups[best]), mixture.gains(groups[best], on)[0] > 0)
+    n_separate = _n_separate(mixture, groups[best])
+    if n_separate < 2:  # a small group near both of two that stand apart joins these
+        fewer = [c for c in range(2, best) if c in groups and values[c] < values[1]]
+        n_separate = max((_n_separate(mixture, groups[c]) for c in fewer), default=n_separate)
+    return _TableSearch(values, best, n_separate, mixture.gains(groups[best], on)[0] > 0)
 
 
 def _n_separate(mixture: TableMixture, groups: Floats) -> int:
