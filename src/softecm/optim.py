@@ -321,6 +321,10 @@ class Solver(Protocol):
     patience: int  # iterations in a row with still masses that make a run converged
     descends: bool  # whether it goes by the gradient, which the exact step does not need
 
+    @property
+    def stiff(self) -> bool:
+        """Whether it begins with the metric's matrices of curvature."""
+
     def step(self, problem: Minimisable, state: State) -> State:
         """One round."""
 
@@ -331,6 +335,7 @@ class Closed(Savable):
 
     patience = 1
     descends = False
+    stiff = False
 
     def step(self, problem: Minimisable, state: State) -> State:
         """Solve, then measure."""
@@ -352,6 +357,7 @@ class Accelerated:
     memory: int = 5
     patience = 1
     descends = False
+    stiff = False
 
     def step(self, problem: Minimisable, state: State) -> State:
         """Extrapolate, measure, and take the plain step where that was no good."""
@@ -498,6 +504,7 @@ class GradientDescent(Savable):
     inner_steps: int = 100
     patience = 1
     descends = True
+    stiff = False
 
     def __post_init__(self) -> None:
         for name in ("learning_rate", "inner_tol", "inner_steps"):

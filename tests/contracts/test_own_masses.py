@@ -9,6 +9,7 @@ import torch
 import softecm.algorithms
 from softecm import SoftECM, load_model
 from softecm.algorithms.soft_ecm import SoftECMAlgorithm
+from softecm.distances.soft_dtw import SoftDTW
 from softecm.files import values
 from softecm.objective.equations import MassRule, Shares
 
@@ -74,3 +75,13 @@ def test_softmax_masses_fit_predict_save_and_load(relaxation, listed, tmp_path):
     again = load_model(tmp_path / "model.safetensors")
     assert type(again) is SoftmaxECM
     np.testing.assert_array_equal(again.predict_partition(new).masses, model.predict_partition(new).masses)
+
+
+def test_a_descent_asks_the_rule_and_not_eq_7_what_objects_weigh():
+    """Softmax masses know no beta: what eq. 7 makes of it must not steer the steps."""
+    rng = np.random.default_rng(0)
+    series = np.cumsum(rng.normal(size=(90, 30)), 1) + np.repeat([0, 3, -3], 30)[:, None]
+    one, other = (
+        SoftmaxECM(3, beta=beta, metric=SoftDTW(), max_cardinality=1, random_state=0).fit(series) for beta in (1.1, 4.0)
+    )
+    np.testing.assert_array_equal(one.prototypes_, other.prototypes_)

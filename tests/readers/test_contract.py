@@ -104,7 +104,8 @@ def test_a_file_cut_short_is_one_sentence(tmp_path: Path, format: Format, ending
     content = path.read_bytes()
     text = b"\0" not in content
     kept = content[: int(part * len(content)) if isinstance(part, float) else part]
-    path.write_bytes(kept[: kept.rfind(b",")] if text and part == 0.5 else kept)
+    between_cells = b"," if b"," in kept else b" "
+    path.write_bytes(kept[: kept.rfind(between_cells)] if text and part == 0.5 else kept)
     with pytest.raises(ReadError) as caught:
         read(path, ReadOptions())
     told = str(caught.value)

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from abc import abstractmethod
+from collections.abc import Sequence
 from contextlib import ExitStack
 from dataclasses import replace
 from functools import partial
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -40,6 +41,9 @@ from softecm.objective.linked import WeightedPairs, say_broken, with_linked
 from softecm.objective.problem import Penalty
 from softecm.spaces.column_roles import by_row
 from softecm.spaces.raw import RawArray, RawData, ids_of, raw_data
+
+if TYPE_CHECKING:
+    from softecm.belief.totals import PartitionTotals
 
 LOOKED_AT = 2000  # objects by which a metric judges the clusters
 
@@ -111,51 +115,48 @@ class PrototypeFamily(FamilyParameters, PrototypeClusterer):
         raw, last = raw_data(X), getattr(self, "model_", None)
         with ExitStack() as held:
             if raw.in_blocks:
-                chosen, choice, fit, shape = self._opened(held, chosen, raw.value, sample_weight)
+                choice, fit, shape = self._opened(held, chosen, raw.value, sample_weight)
             else:
                 held.enter_context(threads(chosen.n_jobs, small=raw.kind == "series"))
                 choice = choose_for(chosen.metric, raw, chosen.n_clusters)
                 if chosen.warm_start or chosen.prior is not None:
                     chosen, choice = self._continuing(chosen, choice)
                 fit, shape = self._prepared(choice, chosen, raw, sample_weight), None
-            (outcome,) = fit_cells(fit, [chosen], owner=type(self).__name__, last=last)
-            fitted = self._ended(choice, fit, outcome)
+            fitted = self._ended(choice, fit, fit_cells(fit, [fit.settings], owner=type(self).__name__, last=last))
             if not raw.in_blocks:
                 fitted = self.in_shape(fitted, chosen, raw, sample_weight)
             elif shape is not None and shape.shape in OWN:
-                fitted = _with_own_shapes(fitted, choice, shape, chosen)
-            objects, outcome, partition = fitted.objects, fitted.outcome, fitted.partition
-            if objects.are_here:
-                held_by, nowhere = None, float(objects.counts[partition.outliers()].sum()) / objects.weight
-            else:
-                totals = partition.totals()
-                held_by, nowhere = totals.held, totals.objects[0] / totals.n_objects
-        if outcome.links is not None:
-            say_broken(partition, outcome.links.pairs(), self.weight_of_links, raw)
+                fitted = _with_own_shapes(fitted, choice, shape, fit.settings)
+            totals = None if fitted.objects.are_here else fitted.partition.totals()
         self._adopt(fitted, None if raw.in_blocks else raw.ids(fitted.choice.left_out))
         self.left_out_ = dict(fitted.choice.left_out)
         if "metric" in self.get_params(deep=False):
             self.metric_reason_ = "; ".join(filter(None, (fitted.choice.reason, fitted.model.metric.finding)))
+        self._warn(fitted, fit.settings, raw, totals)
+        return self
+
+    def _warn(self, fitted: Fitted, chosen: Settings, raw: RawData, totals: PartitionTotals | None) -> None:
+        """What looks wrong about a fit; ``totals`` are those of a partition that is in blocks."""
+        objects, outcome, partition, metric = fitted.objects, fitted.outcome, fitted.partition, fitted.model.metric
+        if outcome.links is not None:
+            say_broken(partition, outcome.links.pairs(), self.weight_of_links, raw)
         self._warn_if_unconverged()
         if self.collapsed_:
             different = objects.distinct(outcome.chosen.n_clusters)
             self._warn_if_merged(remedy(outcome.chosen, len(partition), different))
+        elif totals is not None:
+            self._warn_of_masses(totals.held, totals.objects[0] / totals.n_objects)
         else:
-            self._warn_of_masses(held_by, nowhere)
-        if objects.are_here:
-            self._warn_of_doubts(fitted, chosen)
-        return self
-
-    def _warn_of_doubts(self, fitted: Fitted, chosen: Settings) -> None:
-        """What looks wrong about the number of clusters, and to the metric about the clusters."""
-        objects, model = fitted.objects, fitted.model
+            self._warn_of_masses(None, float(objects.counts[partition.outliers()].sum()) / objects.weight)
+        if totals is not None:
+            return
         if not (self.collapsed_ or chosen.seeds or chosen.pairs is not None or chosen.prior is not None):
-            self._doubt_of_number = doubt_of_number(objects, model, fitted.partition)
+            self._doubt_of_number = doubt_of_number(objects, fitted.model, partition)
             if self._doubt_of_number is not None:
                 warn(self._doubt_of_number, NumberOfGroupsWarning)
-        if model.metric.has_doubts:
+        if metric.has_doubts:
             few = objects.sample(LOOKED_AT) if len(objects) > LOOKED_AT else objects
-            for doubt in model.metric.doubts(few.x.cpu(), model.prototypes[: self.focal_sets_.n_clusters]):
+            for doubt in metric.doubts(few.x.cpu(), fitted.model.prototypes[: self.focal_sets_.n_clusters]):
                 warn(doubt, ViewWarning)
 
     def _prepared(self, choice: MetricChoice, chosen: Settings, raw: RawData, sample_weight: object) -> Fit:
@@ -165,9 +166,10 @@ class PrototypeFamily(FamilyParameters, PrototypeClusterer):
         objects = in_memory(algorithm, chosen, metric, self, rows, sample_weight, runs=chosen.n_init)
         return Fit(algorithm, objects, chosen, chosen.callback)
 
-    def _ended(self, choice: MetricChoice, fit: Fit, outcome: Outcome) -> Fitted:
-        """The model and the partition of a fit."""
+    def _ended(self, choice: MetricChoice, fit: Fit, outcomes: Sequence[Outcome]) -> Fitted:
+        """The model and the partition of a fit of one cell."""
         objects: Any = fit.objects
+        (outcome,) = outcomes
         model = fit.model_of(outcome)
         partition = model.partition(objects.x.cpu()) if objects.are_here else objects.partition(model)
         if outcome.links is not None and "masses" in outcome.solution.extras:
@@ -177,8 +179,7 @@ class PrototypeFamily(FamilyParameters, PrototypeClusterer):
     def _fitted(self, choice: MetricChoice, chosen: Settings, raw: RawData, sample_weight: object) -> Fitted:
         """One fit with a metric."""
         fit, last = self._prepared(choice, chosen, raw, sample_weight), getattr(self, "model_", None)
-        (outcome,) = fit_cells(fit, [chosen], owner=type(self).__name__, last=last)
-        return self._ended(choice, fit, outcome)
+        return self._ended(choice, fit, fit_cells(fit, [chosen], owner=type(self).__name__, last=last))
 
     def _continuing(self, chosen: Settings, choice: MetricChoice) -> tuple[Settings, MetricChoice]:
         """The same, where the fit goes on from an earlier model of numbers: with what that measures."""
@@ -240,7 +241,7 @@ class PrototypeFamily(FamilyParameters, PrototypeClusterer):
 
     def _opened(
         self, held: ExitStack, chosen: Settings, X: object, sample_weight: Any
-    ) -> tuple[Settings, MetricChoice, Fit, GroupShape | None]:
+    ) -> tuple[MetricChoice, Fit, GroupShape | None]:
         """Objects in blocks, ready to be clustered for as long as something is held; and the shape of their groups."""
         from softecm.distributed import choose_for_blocks, opened, source_of
 
@@ -260,7 +261,7 @@ class PrototypeFamily(FamilyParameters, PrototypeClusterer):
             if choice.metric != before:
                 held.close()
                 fit = enter(choice.metric)
-        return fit.settings, choice, fit, shape
+        return choice, fit, shape
 
     def _adopt(self, fitted: Fitted, ids: NDArray[np.object_] | None = None) -> None:
         """Take over what a fit found; until here the estimator is as it was."""

@@ -390,7 +390,8 @@ class WMVEC(PrototypeFamily):
         """How much each column counts within its view; adds up to 1."""
         check_is_fitted(self)
         metric = self.model_.metric
-        parts = metric.metrics if isinstance(metric, Combined) else {"": metric}
+        views = metric.metrics if isinstance(metric, Combined) else None
+        parts = {"": metric} if views is None else views
         weights = {
             name: (part.weights / part.weights.sum()).numpy()
             for name, part in parts.items()
@@ -398,4 +399,4 @@ class WMVEC(PrototypeFamily):
         }
         if not weights:
             raise AttributeError("feature_weights_ is for a fit with features=True: columns were not weighted.")
-        return weights if isinstance(metric, Combined) else weights[""]
+        return weights[""] if views is None else weights

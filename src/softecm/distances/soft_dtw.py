@@ -207,10 +207,10 @@ class GammaLearner(Learner):
 
     def fitted_to(self, description: Moments | None) -> SoftDTW:
         """Choose gamma where it is no number."""
-        gamma = self.metric.gamma
-        if description is None or not isinstance(gamma, str):
+        if description is None:
             return self.metric
-        return replace(self.metric, gamma=gamma_of(float(np.trace(description.scatter)) / description.weight, gamma))
+        spread = float(np.trace(description.scatter)) / description.weight
+        return replace(self.metric, gamma=gamma_of(spread, str(self.metric.gamma)))
 
 
 @dataclass(frozen=True)

@@ -379,8 +379,8 @@ class SoftECMProblem:
     def _factor(self, evaluation: Evaluation, prototypes: Tensor) -> Tensor | None:
         """The metric's matrices of curvature (runs, c, L, L), for single clusters."""
         masses, curvature, focal = evaluation.masses, evaluation.curvature, self.relaxation.focal
-        wanted = isinstance(self.solver, Descent) and self.solver.stiff and len(focal) == focal.n_clusters
-        if not wanted or masses is None or curvature is None:
+        wanted = self.solver.stiff and self.cost.rule.is_power and len(focal) == focal.n_clusters
+        if not wanted or masses is None or curvature is None:  # other rules weigh objects otherwise
             return None
         held = masses[..., 1:] ** self.cost.beta.to(masses.device)[:, None, None]
         total = held.sum(1) if self.cost.weights is None else torch.einsum("n,rnf->rf", self.cost.weights, held)

@@ -26,7 +26,6 @@ from softecm.distances.weighted_parts import CLUSTER, SET, Weighing
 from softecm.objective.equations import MassCost, set_members
 from softecm.objective.problem import (
     Gap,
-    Penalty,
     Relaxation,
     arms_of,
     completed_starts,
@@ -317,7 +316,7 @@ class ViewsProblem:
         runs, f = places.shape[:2]
         zero = places.new_zeros(runs, f)
         clusters, sets = set_members(self.relaxation.focal, places.device)
-        if not len(sets) or not isinstance(self.relaxation, Penalty | Gap):
+        if not len(sets) or self.relaxation.n_free < f:  # nothing to pay
             return zero
         if part.closed_form.quadratic:  # from differences, so that nothing cancels
             arms, prices = arms_of(type(self.relaxation), self.relaxation.focal, places.dtype, places.device)

@@ -59,7 +59,7 @@ class Task:
 def combinations(grid: Grid) -> list[dict[str, object]]:
     """Every combination of the grid's values, the last name changing fastest; a list of grids is their union."""
     every: list[dict[str, object]] = []
-    for part in grid if isinstance(grid, Iterable) and not isinstance(grid, Mapping) else [grid]:
+    for part in _listed(grid):
         if not isinstance(part, Mapping):
             raise ValueError(f"grid must map names of parameters to values, or be a list of such; got {part!r}.")
         values = [_values(name, several) for name, several in part.items()]
@@ -69,12 +69,15 @@ def combinations(grid: Grid) -> list[dict[str, object]]:
     return every
 
 
+def _listed(several: object) -> list[object]:
+    """Several values as a list; a text, a mapping or another single value as a list of one."""
+    if isinstance(several, str | bytes | Mapping) or not isinstance(several, Iterable):
+        return [several]
+    return list(several)
+
+
 def _values(name: str, value_or_values: object) -> list[object]:
-    values = (
-        [value_or_values]
-        if isinstance(value_or_values, str | bytes | Mapping) or not isinstance(value_or_values, Iterable)
-        else list(value_or_values)
-    )
+    values = _listed(value_or_values)
     if not values:
         raise ValueError(f"grid must give every parameter at least one value; got none for {name!r}.")
     return [plain_value(value) for value in values]
