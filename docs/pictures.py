@@ -157,7 +157,7 @@ def where_mass_goes() -> Any:
     model = SoftECM(3, init=start, random_state=0).fit(X)
     low, high = np.array([-9.5, -9.0]), np.array([11.0, 10.0])
     u, v = np.meshgrid(np.linspace(low[0], high[0], 320), np.linspace(low[1], high[1], 320))
-    best = model.predict_partition(np.stack([u.ravel(), v.ravel()], 1)).masses.argmax(1).reshape(u.shape)
+    best = model.repartition(np.stack([u.ravel(), v.ravel()], 1)).masses.argmax(1).reshape(u.shape)
     focal = model.focal_sets_
     colors, labels = ["#dddddd", *plots.set_colors(focal)[1:]], focal.labels(CLUSTERS)
     figure, ax = plt.subplots(figsize=(6.6, 5.2), layout="constrained")

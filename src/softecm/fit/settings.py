@@ -154,10 +154,10 @@ class PrototypeModel(Savable):
     def most_of_distances(self, x: Any) -> str | None:
         """The column or view that makes up more than half of the distances to the nearest clusters, if one does."""
         with torch.no_grad():
-            terms = None if self.space.of_series else self.metric.terms(x, self.whole()[: self.focal.n_clusters])
+            terms = None if self.space.of_series else self.metric.terms(x, self.whole())
         if terms is None:
             return None
-        nearest = terms[torch.arange(len(terms)), terms.sum(2).argmin(1)]
+        nearest = terms[torch.arange(len(terms)), terms[:, : self.focal.n_clusters].sum(2).argmin(1)]
         shares = (nearest / nearest.sum(1, keepdim=True).clamp_min(torch.finfo(terms.dtype).tiny)).mean(0)
         return str(self.space.attributes[int(shares.argmax())]) if shares.max() > 0.5 else None
 
