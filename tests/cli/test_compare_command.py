@@ -29,6 +29,16 @@ def test_two_folders_are_compared(run: Run, two_groups: Path) -> None:
     assert (facts["n_objects"], facts["n_gone"], facts["n_new"]) == (38, 0, 4)
     assert facts["sentences"][0].startswith("Of 38 objects in both, ")
     assert facts["sentences"][1] == "0 are only in c and 4 are new in a: they are not compared."
+    Path("old").mkdir()
+    Path("a").rename("old/b")
+    code, out, err = run("compare", "old/b", "b", "-o", "paths.html")
+    assert (code, "are in another set in b." in out) == (0, True), err
+    Path("new").mkdir()
+    Path("b").rename("new/b")
+    code, out, err = run("compare", "old/b", "new/b", "-o", "named.html")
+    assert (code, "are in another set in new/b." in out) == (0, True), err  # both are called b
+    Path("old/b").rename("a")
+    Path("new/b").rename("b")
     for arguments, message in (
         (("a", "b"), "compare.html already exists"),
         (("a", "nothing", "-o", "new.html"), "nothing is not a folder"),

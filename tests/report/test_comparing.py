@@ -9,6 +9,7 @@ import pytest
 
 from softecm import EVCLUS, CredalPartition, FocalSets, SoftECM
 from softecm.report import compare
+from softecm.report.group_changes import share_word
 from softecm.scores import adjusted_rand_index
 
 Run = Callable[..., tuple[int, str, str]]
@@ -132,22 +133,46 @@ def month(seed: int, sizes: list[int]) -> tuple[np.ndarray, np.ndarray]:
 
 
 def test_groups_of_other_objects_are_matched_by_their_prototypes():
-    """One group is gone, one new, one has grown by half; two are as they were."""
-    data = month(0, [100, 100, 100, 100, 0]), month(1, [100, 100, 0, 150, 100])
-    models = [SoftECM(4, random_state=0).fit(x) for x, _ in data]
-    ids = [f"p{i}" for i in range(400)], [f"p{i}" for i in range(300, 750)]
-    found = compare(*models, data=(data[0][0], data[1][0]), ids=ids, names=("May", "June"))
-    names = [{int(y[m.labels_ == k][0]): f"ω{k + 1}" for k in range(4)} for m, (_, y) in zip(models, data, strict=True)]
+    """One group is gone, one new, one has more objects and the same share, one has grown; one object is far from all."""
+    data = month(0, [100, 100, 100, 100, 0]), month(1, [130, 115, 0, 260, 100])
+    stray = np.r_[data[1][0], [[90.0, 90.0]]]
+    models = [SoftECM(4, random_state=0).fit(x) for x in (data[0][0], stray)]
+    ids = [f"p{i}" for i in range(400)], [f"p{i}" for i in range(300, 906)]
+    found = compare(*models, data=(data[0][0], stray), ids=ids, names=("May", "June"))
+    names = [
+        {g: f"ω{np.bincount(m.labels_[: len(y)][y == g]).argmax() + 1}" for g in np.unique(y).tolist()}
+        for m, (_, y) in zip(models, data, strict=True)
+    ]
     assert (found.vanished, found.appeared) == ((names[0][2],), (names[1][4],))
     assert (found.grown, found.shrunk) == ((names[1][3],), ())
     assert all(one.distance < 0.5 for one in found.groups if one.first and one.second)
-    assert {(one.before, one.after) for one in found.groups} == {(100, 100), (100, 150), (100, 0), (0, 100)}
-    assert f"{names[1][4]} of June (100 objects) is new." in found.sentences()
+    assert {(one.before, one.after) for one in found.groups} == {(100, 130), (100, 115), (100, 260), (100, 0), (0, 100)}
+    sentences = found.sentences()
+    assert sentences[0] == "May has 400 objects, June has 606: a group grew or shrank if its share of them did."
+    assert any(line.endswith("grew from 25% to 43% (100 → 260 objects).") for line in sentences)
+    assert any(line.endswith("kept about the same share (25% → 21%, 100 → 130 objects).") for line in sentences)
+    assert f"{names[1][4]} of June (17%, 100 objects) is new." in sentences
+    assert sentences[-1] == "In no group: 0 (0%) in May, 1 (0.2%) in June."
     assert len(found.moved) == 100  # the ids of May's last hundred are those of others in June
     assert found.moved[0][1] == names[0][3]
     assert "Who moved" in found.html
-    assert found.facts["groups"][0]["word"] in ("same", "vanished", "grown")
+    assert "260 (43%)" in found.html
+    grown = next(one for one in found.facts["groups"] if one["word"] == "grown")
+    assert (grown["share_before"], grown["share_after"]) == (0.25, pytest.approx(260 / 606))
+    assert found.to_frame("pandas")["share_after"].tolist() == [one["share_after"] for one in found.facts["groups"]]
     assert repr(found).startswith("GroupChanges(2 same, 1 grown")
+
+
+def test_shares_are_judged_by_both_samples():
+    """A fifth is no news in a few objects, and many more objects are none where all groups have them."""
+    assert share_word(50, 500, 100, 1000) == "same"
+    assert share_word(50, 400, 100, 1000) == "same"  # a fifth less, within chance of so few
+    assert share_word(500, 400, 1000, 1000) == "same"  # exactly a fifth
+    assert share_word(500, 390, 1000, 1000) == "shrunk"
+    assert share_word(100, 130, 1000, 1000) == "same"  # by three tenths, 2.1 standard errors
+    assert share_word(100, 145, 1000, 1000) == "grown"  # 3.07
+    assert share_word(100, 90, 1000, 500) == "grown"  # fewer objects, a larger share
+    assert share_word(5, 750, 5, 1000) == "same"  # all of five say little about the others
 
 
 def test_models_that_can_not_be_matched_are_refused_in_a_sentence():

@@ -24,7 +24,8 @@ def run(options: CompareOptions) -> None:
     check_new_file(output, force=options.force)
     one, other = map(ResultFolder.open, (first, second))
     common = None if options.groups else _common_ids(one, other)
-    names = (first.name or str(first), second.name or str(second))
+    are_different = first.name and second.name and first.name != second.name
+    names = (first.name, second.name) if are_different else (str(first), str(second))
     with (
         err.status("comparing"),
         mendable(ValueError, TypeError),

@@ -14,7 +14,7 @@ from scipy.optimize import linear_sum_assignment
 
 from softecm._atomic import write_text
 from softecm._checks import make_frame
-from softecm._text import grouped, share_of
+from softecm._text import grouped, number_of, share_of
 from softecm.report.inputs import Comparing, Data, FloatArray, IntArray, names_of, pairwise
 from softecm.report.templating import render_page
 from softecm.spaces.views import n_objects
@@ -22,7 +22,7 @@ from softecm.spaces.views import n_objects
 MATCHED = (
     1.5  # distances of a typical member from its own group: prototypes farther apart are those of different groups
 )
-CHANGED, SURE = 0.2, 3.0  # of a group's size, and standard errors of a count, from which it grew or shrank
+CHANGED, SURE = 0.2, 3.0  # of a group's share, and standard errors, from which it grew or shrank
 LISTED, NAMED = 10, 5  # objects that moved, in a table and in a sentence
 
 
@@ -74,12 +74,12 @@ class GroupChanges:
 
     @property
     def grown(self) -> tuple[str, ...]:
-        """Groups with clearly more objects in the second, by their names there."""
+        """Groups with clearly more of the objects of the second, by their names there."""
         return self._of("grown")
 
     @property
     def shrunk(self) -> tuple[str, ...]:
-        """Groups with clearly fewer objects in the second, by their names there."""
+        """Groups with clearly fewer of the objects of the second, by their names there."""
         return self._of("shrunk")
 
     @cached_property
@@ -93,20 +93,40 @@ class GroupChanges:
         both = ((name, here, after[name]) for name, here in before.items() if name in after)
         return [(name, here, there) for name, here, there in both if here != there and (here, there) not in same]
 
+    @property
+    def n_objects(self) -> tuple[int, int]:
+        """How many objects each has, outliers too."""
+        return len(self.ids[0]), len(self.ids[1])
+
+    @property
+    def n_outliers(self) -> tuple[int, int]:
+        """How many of them belong to no group; they count in no group, but in the wholes that shares are of."""
+        before, after = (int((labels < 0).sum()) for labels in self.labels)
+        return before, after
+
     def sentences(self) -> list[str]:
-        """What changed, a sentence a group."""
-        a, b = self.names
-        lines = []
+        """How many objects there are, what became of each group, and the outliers."""
+        (a, b), (n, m) = self.names, self.n_objects
+        lines = [
+            f"{a} has {number_of(n, 'object')}, {b} has {grouped(m)}: a group grew or shrank if its share of them did."
+        ]
         for one in self.groups:
-            size = f"{grouped(one.before)} → {grouped(one.after)}"
+            before, after = share_of(one.before, n), share_of(one.after, m)
             if one.word == "vanished":
-                lines.append(f"{one.first} of {a} ({grouped(one.before)} objects) disappeared in {b}.")
+                lines.append(f"{one.first} of {a} ({before}, {number_of(one.before, 'object')}) disappeared in {b}.")
             elif one.word == "appeared":
-                lines.append(f"{one.second} of {b} ({grouped(one.after)} objects) is new.")
+                lines.append(f"{one.second} of {b} ({after}, {number_of(one.after, 'object')}) is new.")
             else:
                 called = str(one.first) if one.first == one.second else f"{one.first} of {a} is {one.second} of {b} and"
-                word = {"same": "stayed about the same size", "grown": "grew", "shrunk": "shrank"}[one.word]
-                lines.append(f"{called} {word} ({size}; {one.distance:.1f} spreads apart).")
+                counts = f"{grouped(one.before)} → {number_of(one.after, 'object')}"
+                if one.word == "same":
+                    lines.append(f"{called} kept about the same share ({before} → {after}, {counts}).")
+                else:
+                    verb = {"grown": "grew", "shrunk": "shrank"}[one.word]
+                    lines.append(f"{called} {verb} from {before} to {after} ({counts}).")
+        if any(self.n_outliers):
+            gone, new = (_sized(k, whole) for k, whole in zip(self.n_outliers, self.n_objects, strict=True))
+            lines.append(f"In no group: {gone} in {a}, {new} in {b}.")
         return lines
 
     def details(self) -> list[str]:
@@ -115,17 +135,26 @@ class GroupChanges:
         return [f"{len(self.moved)} objects of both are in another group: {named}"] if self.moved else []
 
     def to_frame(self, backend: str | None = None) -> Any:
-        """A data frame, a row a group."""
+        """A data frame, a row a group; with its share of the objects before and after."""
         columns = {name: [getattr(one, name) for one in self.groups] for name in GroupChange._fields}
-        return make_frame(columns, backend)
+        n, m = self.n_objects
+        shares = {
+            "share_before": [one.before / n for one in self.groups],
+            "share_after": [one.after / m for one in self.groups],
+        }
+        return make_frame({**columns, **shares}, backend)
 
     @property
     def facts(self) -> dict[str, object]:
         """What the page says, for machines."""
+        n, m = self.n_objects
         return {
             "names": list(self.names),
-            "n_objects": [len(ids) for ids in self.ids],
-            "groups": [one._asdict() for one in self.groups],
+            "n_objects": [n, m],
+            "n_outliers": list(self.n_outliers),
+            "groups": [
+                {**one._asdict(), "share_before": one.before / n, "share_after": one.after / m} for one in self.groups
+            ],
             "moved": len(self.moved),
             "sentences": self.sentences(),
         }
@@ -133,20 +162,23 @@ class GroupChanges:
     @property
     def html(self) -> str:
         """One page."""
-        whole = [max(len(ids), 1) for ids in self.ids]
+        n, m = self.n_objects
         rows = [
             (
                 one.first or "–",
                 (
                     one.second or "–",
                     one.word,
-                    f"{grouped(one.before)} ({share_of(one.before, whole[0])})",
-                    f"{grouped(one.after)} ({share_of(one.after, whole[1])})",
+                    _sized(one.before, n),
+                    _sized(one.after, m),
                     f"{one.distance:.1f}" if np.isfinite(one.distance) else "",
                 ),
             )
             for one in self.groups
         ]
+        if any(self.n_outliers):
+            gone, new = self.n_outliers
+            rows.append(("in no group", ("in no group", "", _sized(gone, n), _sized(new, m), "")))
         return render_page(
             "changes.html",
             data=self,
@@ -187,24 +219,34 @@ def group_changes(
     match = {int(i): int(j) for i, j in zip(rows, columns, strict=True) if distances[i, j] <= MATCHED}
     before, after = (model.partition_.focal_sets.cluster_names for model in models)
     old, new = (np.bincount(k[k >= 0], minlength=len(c)).tolist() for k, c in zip(labels, (before, after), strict=True))
+    both = [names_of(X, n_objects(X), own) for X, own in zip(data, ids, strict=True)]
     groups = []
     for i, name in enumerate(before):
         if (j := match.get(i)) is None:
             groups.append(GroupChange(name, None, np.inf, old[i], 0, "vanished"))
         else:
-            groups.append(GroupChange(name, after[j], float(distances[i, j]), old[i], new[j], _word(old[i], new[j])))
+            word = share_word(old[i], new[j], len(both[0]), len(both[1]))
+            groups.append(GroupChange(name, after[j], float(distances[i, j]), old[i], new[j], word))
     unmatched = [j for j in range(len(after)) if j not in match.values()]
     groups += [GroupChange(None, after[j], np.inf, 0, new[j], "appeared") for j in unmatched]
-    both = [names_of(X, n_objects(X), own) for X, own in zip(data, ids, strict=True)]
     return GroupChanges(tuple(groups), names, (both[0], both[1]), (labels[0], labels[1]), (before, after))
 
 
-def _word(before: int, after: int) -> str:
-    """Whether a count changed by a fifth, and by more than two samples of one size would differ."""
-    change = after - before
-    if abs(change) <= max(CHANGED * before, SURE * np.sqrt(before + after)):
+def share_word(before: int, after: int, n: int, m: int) -> str:
+    """Whether a group's share of n and of m objects changed by a fifth, and by more than chance.
+
+    Chance: three standard errors of the difference of two shares, if both are samples of one share.
+    """
+    share, change = (before + after) / (n + m), after / m - before / n
+    error = np.sqrt(share * (1.0 - share) * (1.0 / n + 1.0 / m))
+    if abs(change) <= max(CHANGED * before / n, SURE * error):
         return "same"
     return "grown" if change > 0 else "shrunk"
+
+
+def _sized(count: int, whole: int) -> str:
+    """A count and its share."""
+    return f"{grouped(count)} ({share_of(count, whole)})"
 
 
 def _labels(model: Comparing, X: Data) -> IntArray:
