@@ -1,11 +1,13 @@
 import csv
 import json
+import shlex
 from collections.abc import Callable
 from importlib import import_module
 from pathlib import Path
 
 import pytest
 
+from softecm.cli.sweep import RuleChoice, sentence
 from softecm.datasets import make_blobs
 
 Run = Callable[..., tuple[int, str, str]]
@@ -39,6 +41,42 @@ def test_sweep_writes_every_run_and_says_what_each_rule_chooses(run: Run, blobs:
     assert best["best"]["value"] == pytest.approx(sum(chosen) / len(chosen))
     for rule in ("nonspecificity", "paper", "silhouette", "valleys"):
         assert rule in out
+    plain = " ".join(out.split())
+    assert f"3 groups with beta {beta} are separated most clearly (rule valleys; 2 of 2 runs converged" in plain
+    assert "All runs: blobs-sweep/sweep.csv; best.json and heatmap.png beside it" in plain
+    assert best["command"] in out  # in one line, to be copied
+
+
+def test_the_command_after_a_sweep_fits_what_was_chosen(run: Run, blobs: Path) -> None:
+    found = json.loads(run("sweep", blobs, *GRID, "--labels", "kind", "--json")[1])
+    program, *words = shlex.split(found["command"])
+    assert program == "softecm"
+    assert not {"--seeds", "--json"} & set(words)
+    code, out, err = run(*words, "--json")
+    assert code == 0, err
+    fitted, chosen = json.loads(out), found["best"]
+    assert fitted["n_clusters"] == 3
+    with (Path("blobs-sweep") / "sweep.csv").open() as file:
+        objectives = [float(row["objective"]) for row in csv.DictReader(file)]
+    assert any(fitted["objective"] == pytest.approx(one, rel=1e-9) for one in objectives)
+    assert fitted["parameters"]["beta"] == str(chosen["params"]["beta"])
+    assert fitted["parameters"]["max_iter"] == "500"
+
+
+def test_the_sentence_of_a_sweep_names_rules_that_disagree():
+    three, five = (RuleChoice({"n_clusters": c, "alpha": 1, "beta": 1.2, "lam": "auto"}, 0.7, 2, 3) for c in (3, 5))
+    one_number = {"n_clusters": [3], "alpha": [1], "beta": [1.2], "lam": ["auto"]}
+    grid = one_number | {"n_clusters": [3, 5], "beta": [1.1, 1.2]}
+    best = "3 groups are best (rule paper; 2 of 3 runs converged to separate groups)."
+    with_beta = best.replace("groups are", "groups with beta 1.2 are")
+    for values, others, expected in (
+        (one_number, {}, best),
+        (grid, {"valleys": three, "mixture": RuleChoice(problem="none")}, f"{with_beta} All rules agree."),
+        (grid, {"valleys": five}, f"{with_beta} Valleys prefers other values."),
+        (grid, {"valleys": five, "silhouette": five}, f"{with_beta} Valleys and silhouette prefer other values."),
+    ):
+        assert sentence(values, "paper", {"paper": three, **others}) == expected
+    assert sentence(grid, "paper", {"paper": RuleChoice(problem="none")}) == "Rule paper trusts none of these fits."
 
 
 def test_the_same_command_again_runs_nothing(run: Run, blobs: Path, monkeypatch: pytest.MonkeyPatch) -> None:

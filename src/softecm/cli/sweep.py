@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import shlex
 import warnings
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -13,14 +14,15 @@ from rich.table import Table
 from rich.text import Text
 
 from softecm._checks import check_choice, is_number
-from softecm._text import number_of
+from softecm._text import listed, number_of
 from softecm._version import __version__
 from softecm.cli.commands import SweepOptions
 from softecm.cli.metric import far_value_remarks, metric_for
+from softecm.cli.options import INVOCATION, FitSettings
 from softecm.cli.problems import Problem, disk, mendable
 from softecm.cli.result_folder import write_json
 from softecm.cli.screen import consoles, print_json, remarks
-from softecm.cli.search import whole_range
+from softecm.cli.search import REASONS, whole_range
 from softecm.files import check_file, check_folder, check_free, check_replaced, to_folder, write_text
 from softecm.files.places import SIGNED
 from softecm.readers import read
@@ -107,9 +109,11 @@ def run(options: SweepOptions) -> None:
         "rule": rule,
         "best": None if choices[rule].problem else choices[rule].facts,
         "rules": {name: choice.facts for name, choice in choices.items()},
+        "sentence": sentence(values, rule, choices),
+        "command": "" if choices[rule].problem else _command(options, choices[rule]),
     }
     to_folder(folder, lambda work: _write(work, result, values, choices[rule], rule, summary), force=True)
-    _say(out, folder, result, values, rule, choices)
+    _say(out, folder, result, values, choices, summary)
     print_json({**summary, "folder": str(folder)})
 
 
@@ -206,9 +210,52 @@ def _draw(result: Sweep, values: Grid, rule: str, best: RuleChoice, ax: Axes) ->
     ax.set_title(", ".join(f"{name} {_shown(value)}" for name, value in others.items()))
 
 
-def _say(out: Console, folder: Path, result: Sweep, values: Grid, rule: str, choices: Mapping[str, RuleChoice]) -> None:
-    merged = int(result["collapsed"].astype(bool).sum())
-    out.print(Text(f"{len(result)} runs, {merged} with merged clusters"))
+def sentence(values: Grid, rule: str, choices: Mapping[str, RuleChoice]) -> str:
+    """What the rule chose, how sound that is, and whether the other rules choose the same."""
+    best = choices[rule]
+    if best.problem:
+        return f"Rule {rule} trusts none of these fits."
+    others = [f"{SHOWN[name]} {_shown(best.params[name])}" for name in values if len(values[name]) > 1]
+    others = [one for one in others if not one.startswith("clusters")]
+    groups = number_of(int(str(best.params["n_clusters"])), "group")
+    chosen = f"{groups} with {listed(others, 'and')}" if others else groups
+    sound = f"{best.sound_runs} of {number_of(best.runs, 'run')} converged to separate groups"
+    different = [name for name, one in choices.items() if not one.problem and one.params != best.params]
+    agree = ""
+    if different:
+        verb = "prefers" if len(different) == 1 else "prefer"
+        agree = f" {listed(different, 'and').capitalize()} {verb} other values."
+    elif any(len(each) > 1 for each in values.values()):
+        agree = " All rules agree."
+    return f"{chosen} {REASONS.get(rule, 'are best')} (rule {rule}; {sound}).{agree}"
+
+
+def _command(options: SweepOptions, best: RuleChoice) -> str:
+    """The command that fits what was chosen, and makes its report."""
+    varied = {"alpha", "beta", "lam"}
+    left_out = {*varied, "output", "seeds", "rule", "resamples", "journal", "force", "quiet", "machine"}
+    typed, clusters = INVOCATION.get(), f"{best.params['n_clusters']}"
+    line = typed.line(left_out, command="cluster", clusters=clusters)
+    usual = FitSettings()
+    chosen = {name: best.params[name] for name in SHOWN if name in varied} | {"seed": best.random_state}
+    if "max_iter" not in typed.specified:
+        chosen["max_iter"] = options.settings.max_iter
+    more = [
+        f"--{name.replace('_', '-')} {_shown(value)}" for name, value in chosen.items() if value != getattr(usual, name)
+    ]
+    return " ".join([line, *more, "-o", shlex.quote(f"{options.file.stem}-best")])
+
+
+def _say(
+    out: Console,
+    folder: Path,
+    result: Sweep,
+    values: Grid,
+    choices: Mapping[str, RuleChoice],
+    summary: Mapping[str, object],
+) -> None:
+    rule, merged = str(summary["rule"]), summary["merged_runs"]
+    out.print(Text(f"{number_of(len(result), 'run')}, {merged} with merged clusters"))
     judged = "rand_index" in result.columns
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
     for name in (
@@ -233,4 +280,9 @@ def _say(out: Console, folder: Path, result: Sweep, values: Grid, rule: str, cho
     out.print(table)
     chosen = choices[rule]
     remarks(out, [chosen.problem] if chosen.problem else chosen.mind)
-    out.print(Text.assemble("All runs: ", (str(folder / NAMES[0]), "bold"), f", figure: {folder / NAMES[2]}"))
+    out.print()
+    out.print(Text(str(summary["sentence"])))
+    table_of_runs, best, figure = NAMES
+    out.print(Text.assemble("All runs: ", (str(folder / table_of_runs), "bold"), f"; {best} and {figure} beside it"))
+    if command := str(summary["command"]):
+        out.print(Text.assemble("Next: ", (command, "bold")), soft_wrap=True)  # to be copied
