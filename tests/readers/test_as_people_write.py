@@ -405,15 +405,70 @@ def test_words_among_the_numbers_and_dates_of_a_workbook_are_read(tmp_path: Path
 
 
 @pytest.mark.parametrize(
-    ("name", "odd"),
-    [("amount", "12 kg"), ("amount", "1,2 Mio"), ("weight (kg)", "900 g"), ("share", "12 %"), ("cost", "3 $")],
+    ("name", "odd"), [("amount", "12 kg"), ("amount", "1,2 Mio"), ("share", "12 %"), ("cost", "3 $")]
 )
 def test_a_unit_that_few_numbers_have_is_not_guessed_at(name: str, odd: str) -> None:
     cells = [0.5 if "%" in odd else 100.0 + i for i in range(40)]
     column = pd.Series([odd, "7 €" if "$" in odd else 3.0, *cells], name=name, dtype=object)
     found = read_numbers(column, "")
     assert found is not None
-    assert found.odd.iloc[0] == odd
+    assert odd in next(iter(found.foreign.values())).tolist()
+    assert np.isnan(found.values[0])
+
+
+@pytest.mark.parametrize(
+    ("name", "cells", "values", "unit"),
+    [
+        ("weight", ["80 kg", "100 lb", "75kg", "1 t"], [80, 45.359237, 75, 1000], "kg"),
+        ("height", ["180 cm", "1.75 m", "180cm", "5'11\"", "5 ft 11 in"], [180, 175, 180, 180.34, 180.34], "cm"),
+        ("warmth", ["37 °C", "36.5 °C", "98.6 °F"], [37, 36.5, 37], "°C"),
+        ("dose", ["5 mg", "7mg", "500 µg", "500 μg", "1 g"], [5, 7, 0.5, 0.5, 1000], "mg"),  # micro and Greek mu
+        ("stay", ["1 year", "2 years", "18 months"], [1, 2, 1.5], "years"),
+        ("speed (km/h)", ["10 m/s", "50", "70"], [36, 50, 70], "km/h"),
+        ("cost", ["3 €", "3 EUR", "2 T€"], [3, 3, 2000], "€"),
+        ("gain", ["$5 million", "$3 million", "$2 million"], [5, 3, 2], "$ million"),
+    ],
+)
+def test_units_with_a_fixed_factor_are_converted(name: str, cells: list[str], values: list[float], unit: str) -> None:
+    found = read_numbers(pd.Series([cells[0]] * 9 + cells, name=name), ".")
+    assert found is not None
+    factor = found.values.iloc[0] / values[0]  # years or months: what most cells have
+    assert found.values.iloc[9:].tolist() == pytest.approx([factor * v for v in values])
+    assert (found.written.unit, factor) in ((unit, 1.0), ("year", 1.0))
+
+
+def test_units_without_a_fixed_factor_are_asked_about(tmp_path: Path) -> None:
+    rows = [f"{5 + i % 9}.{i % 10} mmol/L,{i % 3}" if i % 5 < 3 else f"{90 + i} mg/dL,{i % 3}" for i in range(60)]
+    lines = ["glucose,n", *rows]
+    asked = (
+        r"column glucose of .* holds numbers in mmol/L \(36 cells\) and in mg/dL \(24 cells\): --unit glucose=mmol/L keeps "
+        r".*; --unit 'glucose=mmol/L=N mg/dL' converts, .*; --categorical glucose takes them as words\."
+    )
+    with pytest.raises(ReadError, match=asked):
+        loaded(tmp_path, lines)
+    kept = loaded(tmp_path, lines, unit=("glucose=mmol/L",))
+    assert kept.data["glucose"].isna().sum() == 24
+    assert kept.notes[0].startswith("column glucose: 24 cells are in mg/dL, not mmol/L, and count as missing: 93 mg/dL")
+    converted = loaded(tmp_path, lines, unit=("glucose=mmol/L=18 mg/dL",))
+    assert converted.data["glucose"].iloc[2:5].tolist() == pytest.approx([7.2, 93 / 18, 94 / 18])
+    assert converted.notes == ("column glucose: 24 cells in mg/dL are converted to mmol/L.",)
+    assert kinds(loaded(tmp_path, lines, categorical=("glucose",)))["glucose"] == "category"
+    few = loaded(tmp_path, lines[:5] + [line for line in lines[5:] if "mmol" in line])
+    assert few.notes[0].startswith(
+        "column glucose: 1 cell is in mg/dL, not mmol/L, and counts as missing: 93 mg/dL (row 4)"
+    )
+    assert few.notes[0].endswith(". --unit 'glucose=mmol/L=N mg/dL' converts, where N mg/dL are 1 mmol/L.")
+    for entry in ("glucose", "glucose=", "glucose=mmol/L=mg/dL", "glucose=mmol/L=0 mg/dL"):
+        with pytest.raises(ReadError, match="--unit must be column=unit"):
+            loaded(tmp_path, lines, unit=(entry,))
+    with pytest.raises(ReadError, match=r"no cell of column glucose of .* is in kg"):
+        loaded(tmp_path, lines, unit=("glucose=kg",))
+
+
+def test_words_behind_numbers_are_not_always_units(tmp_path: Path) -> None:
+    for words in (("A", "B"), ("High", "Park", "Mill", "Main")):  # house numbers, streets
+        rows = [f"{i % 17} {words[i % len(words)]},{i % 3}" for i in range(60)]
+        assert kinds(loaded(tmp_path, ["where,n", *rows]))["where"] != "number"
 
 
 def test_what_may_be_an_id_is_pointed_out(tmp_path: Path) -> None:

@@ -204,7 +204,7 @@ def test_sheets_of_a_workbook_are_named(tmp_path: Path) -> None:
         (["$10", "$30"], ["46%", "8 %"], ["column spend is in $ here and was in £ in the fit: convert it to £ first"]),
         (["£10", "£30"], [".46", ".08"], ["column share was in % in the fit and has no number above 1 here"]),
         (["£10", "£30"], [0.46, 0.08], ["if 0.12 means 12 %, multiply it by 100 first"]),
-        (["£10", "£30"], ["46‰", "8‰"], ["column share is in ‰ here and was in % in the fit"]),
+        (["£10", "£30"], ["460‰", "80‰"], ["column share: 2 cells in ‰ are converted to % (1 ‰ is 0.1 %)."]),
     ],
 )
 def test_another_unit_than_in_the_fit_is_asked_about(spend: list, share: list, said: list[str]) -> None:
@@ -215,6 +215,7 @@ def test_another_unit_than_in_the_fit_is_asked_about(spend: list, share: list, s
     assert [str(one.message) for one in caught] == list(again.notes)
     assert [one for one, part in zip(again.notes, said, strict=True) if part not in one] == []
     assert again.data["spend"].tolist() == [10, 30]
+    assert again.data["share"].tolist() in ([46, 8], [0.46, 0.08])
 
 
 def test_percent_where_the_fit_had_parts_of_one_is_asked_about() -> None:

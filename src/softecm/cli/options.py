@@ -88,6 +88,13 @@ class Reading:
         list[str] | None,
         source("Columns of ordered answers, as size=small<middle<large; all for those on a known scale; repeatable."),
     ] = None
+    unit: Annotated[
+        list[str] | None,
+        source(
+            "Unit of a column that has several: weight=kg, or with a factor: glucose=mmol/L=18 mg/dL; other cells are "
+            "missing; repeatable."
+        ),
+    ] = None
     dates: Annotated[
         list[str] | None,
         source(
@@ -119,7 +126,12 @@ class Reading:
         lists = {
             name: several(getattr(self, name)) for name in ("drop", "drop_rows", "categorical", "numeric", "names")
         }
-        lists |= {"dates": tuple(dates), "ordinal": tuple(self.ordinal or ()), "value": several_or(self.value) or ()}
+        lists |= {
+            "dates": tuple(dates),
+            "ordinal": tuple(self.ordinal or ()),
+            "unit": tuple(self.unit or ()),
+            "value": several_or(self.value) or (),
+        }
         return ReadOptions(**{**vars(self), **lists, "missing": tuple(self.missing or ()) or None, **more})
 
 

@@ -137,6 +137,7 @@ def _as_trained(estimator: SoftECM, model: Path, options: ReadOptions) -> ReadOp
         options,
         missing=options.missing or first.missing,
         names=options.names or first.names,
+        unit=options.unit or first.unit,
         time=options.time or first.time,  # of the series beside a table
         value=options.value or first.value,
         expected=expected,

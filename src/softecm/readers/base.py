@@ -29,7 +29,7 @@ UNPACKED, RATIO = 1 << 30, 200  # an archive beyond both is taken for one that i
 MOST_SHOWN = 40  # columns, in a notebook
 Names = NDArray[np.object_]
 #: What is said of one file of series and holds for the next; its columns of ids and values are found by name.
-REUSED = ("names", "missing", "decimal", "thousands", "header", "array", "states", "time", "value", "id_column")
+REUSED = ("unit", "names", "missing", "decimal", "thousands", "header", "array", "states", "time", "value", "id_column")
 
 
 @dataclass(frozen=True)
@@ -101,6 +101,7 @@ class ReadOptions:
     categorical: tuple[str, ...] = ()
     numeric: tuple[str, ...] = ()
     ordinal: tuple[str, ...] = ()  # columns, with their levels as column=low<middle<high; or all of a known scale
+    unit: tuple[str, ...] = ()  # of columns, as column=unit, or column=unit=N other unit
     dates: tuple[str, ...] = ()  # columns, formats, or both as column=format
     series_id: str | None = None  # of a long table; id_column will do as well
     time: str | None = None

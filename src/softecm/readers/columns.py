@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -10,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from softecm._precision import Precision, span_of
+from softecm._text import number_of, some_of
 from softecm._wording import option
 from softecm.readers.answers import in_order, known_order, levels_by_column, missing_remark, no_answers, without_gaps
 from softecm.readers.base import Column, Kind, Names, ReadError, ReadOptions, Sheet, Written, as_names, short
@@ -28,6 +30,7 @@ from softecm.readers.dates import (
 from softecm.readers.numbers import (
     FEW,
     Ambiguous,
+    MixedUnits,
     ParsedNumbers,
     are_codes,
     are_few,
@@ -35,8 +38,8 @@ from softecm.readers.numbers import (
     how_written,
     read_numbers,
     signs,
-    unit_remark,
 )
+from softecm.readers.units import UnitChoice, unit_choices, unit_remark
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -70,6 +73,7 @@ class FileContext:
     levels: dict[str, tuple[str, ...]] = field(
         default_factory=dict
     )  # of columns said to be ordered, empty: a known scale
+    units: dict[str, UnitChoice] = field(default_factory=dict)  # that the user wants, by column
 
     @staticmethod
     def of(path: Path, sheet: Sheet, options: ReadOptions) -> FileContext:
@@ -78,7 +82,9 @@ class FileContext:
         formats = DateFormats.of(options.dates, [str(name) for name in frame.columns])
         decimal = signs(options.decimal, options.thousands)[0] or sheet.decimal
         levels = levels_by_column(path, list(frame.columns), options.ordinal)
-        context = FileContext(path, options, sheet.text, str(frame.columns[0]), decimal, formats, levels=levels)
+        units = unit_choices(path, list(frame.columns), options.unit)
+        first = str(frame.columns[0])
+        context = FileContext(path, options, sheet.text, first, decimal, formats, levels=levels, units=units)
         if sheet.text and not formats.off:
             context.order = context._proved_order(frame)
         return context
@@ -130,12 +136,36 @@ class FileContext:
     def numbers_of(self, name: str, column: pd.Series, known: Written | None = None) -> ParsedNumbers | None:
         """A column of text as numbers; asks for the signs where two readings would do."""
         try:
-            return read_numbers(column, self.decimal, known)
+            numbers = read_numbers(column, self.decimal, known, choice := self.units.get(name))
+        except MixedUnits as mixed:
+            raise ReadError(_mixture(self.path, name, mixed.counts)) from None
         except Ambiguous as cell:
             raise ReadError(
                 f"column {short(name)} of {self.path} holds {cell}, whose comma may separate thousands or decimals: "
                 f"choose with {option('thousands', ',')} or {option('decimal', ',')}"
             ) from None
+        if numbers is not None and choice is not None and numbers.values.isna().all() and numbers.foreign:
+            raise ReadError(
+                f"no cell of column {short(name)} of {self.path} is in {choice.unit}; cells are in "
+                f"{some_of(list(numbers.foreign))}: choose one of these with {option('unit')}."
+            )
+        return numbers
+
+
+def _mixture(path: Path, name: str, counts: Mapping[str, int]) -> str:
+    """What to do about a column in several units."""
+    cells = [f"{f'in {unit}' if unit else 'without a unit'} ({number_of(n, 'cell')})" for unit, n in counts.items()]
+    first, *others = sorted((unit for unit in counts if unit), key=counts.__getitem__, reverse=True)
+    keeps = "reads all of them so" if not others else "keeps that unit, and cells in others are missing"
+    converts = (
+        ""
+        if not others
+        else f"; {option('unit', f'{name}={first}=N {others[0]}')} converts, where N {others[0]} are 1 {first}"
+    )
+    return (
+        f"column {short(name)} of {path} holds numbers {' and '.join(cells)}: {option('unit', f'{name}={first}')} {keeps}"
+        f"{converts}; {option('categorical', name)} takes them as words."
+    )
 
 
 def understood_column(column: pd.Series, context: FileContext, *, may_be_id: bool) -> Understood:
@@ -155,8 +185,9 @@ def understood_column(column: pd.Series, context: FileContext, *, may_be_id: boo
     if name in options.drop:
         return Understood(None, Column(name, "left out", "as specified", gaps))
     if name in options.numeric or "all" in options.numeric:
-        numbers = as_numbers(context, name, column)
-        return Understood(numbers, Column(name, "number", shown(numbers), gaps, "as specified"))
+        numbers, remarks = as_numbers(context, name, column)
+        described = Column(name, "number", shown(numbers), missing_in(numbers), "as specified")
+        return Understood(numbers, described, remarks)
     if gaps == n:
         return Understood(None, Column(name, "left out", "empty", gaps))
     if name in context.levels or ("all" in options.ordinal and is_text(column) and known_order(_answers(column))):
@@ -274,7 +305,7 @@ def expected_column(context: FileContext, column: pd.Series, kind: ColumnKind, w
         values = stripped(column)
         values = spelled_alike(values.mask(values.isin(written.no_answer), None), written.words)
     elif kind == "number":
-        values, remarks = _numbers(context, name, column, written)
+        values, remarks = as_numbers(context, name, column, written)
     else:
         values, remarks = _as_times(context, name, _typed_dates(column), kind, written)
     shown_as: Kind = "date" if kind == "duration" else kind
@@ -434,12 +465,7 @@ def _nearly_numbers(name: str, words: pd.Series) -> str:
     return ""
 
 
-def as_numbers(context: FileContext, name: str, column: pd.Series) -> pd.Series:
-    """A column that must hold numbers, as such."""
-    return _numbers(context, name, column)[0]
-
-
-def _numbers(
+def as_numbers(
     context: FileContext, name: str, column: pd.Series, written: Written | None = None
 ) -> tuple[pd.Series, tuple[str, ...]]:
     """A column that must hold numbers, and remarks; ``written`` as in the fit, a few other cells count as missing."""
@@ -454,21 +480,24 @@ def _numbers(
             parsed = context.numbers_of(name, column)
     if parsed is not None:
         numbers, odd = parsed.values, parsed.odd
+        if name not in context.units and parsed.foreign:
+            odd = pd.concat([odd, *parsed.foreign.values()]).sort_index()
     elif column.dtype.kind in "mMc":  # of dates pandas would count nanoseconds
         numbers, odd = pd.Series(np.nan, column.index), column.dropna()
     else:
         numbers = pd.to_numeric(column, errors="coerce")
         odd = column[numbers.isna() & column.notna()]
     if len(odd) and (parsed is None or written is None):
+        remedy = f"fix it, or list it with {option('missing')}"
+        if parsed is not None and parsed.foreign and parsed.written.unit:
+            remedy = f"fix it, or add {option('unit', f'{name}={parsed.written.unit}')}"
         raise ReadError(
             f"column {short(name)} of {context.path} must hold numbers; got {short(odd.iloc[0])} in row "
-            f"{int(odd.index[0]) + 1}: fix it, or list it with {option('missing')}."
+            f"{int(odd.index[0]) + 1}: {remedy}."
         )
     numbers = numbers.astype("float64")
     check_finite(context.path, name, numbers)
-    if written is None:
-        return numbers, ()
-    unit = unit_remark(name, "" if parsed is None else parsed.written.unit, written.unit, numbers)
+    unit = unit_remark(name, "" if parsed is None else parsed.written.unit, written.unit, numbers) if written else ""
     return numbers, (*([unit] if unit else []), *([] if parsed is None else parsed.remarks(name)))
 
 

@@ -4,15 +4,26 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Hashable, Iterable
-from dataclasses import dataclass
+from collections.abc import Hashable, Iterable, Mapping
+from dataclasses import dataclass, field
 from numbers import Real
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from softecm._text import counted
+from softecm._wording import option
 from softecm.readers.base import Written, short
+from softecm.readers.units import (
+    ATTACHED,
+    PERCENT,
+    SAME,
+    Conversion,
+    UnitChoice,
+    conversion,
+    known_unit,
+    unit_in_name,
+)
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -25,26 +36,23 @@ MONEY = (
 SHAPE = re.compile(
     rf"(?P<limit>[<>≤≥~≈]=?\s*)?(?P<open>\()?\s*(?P<sign>[+\-−–])?\s*(?P<before>{MONEY})?\s*(?P<sign2>[+\-−–])?"
     rf"(?P<digits>(?:\d[\d.,{BLANKS_WITHIN}]*\d|\d)[.,]?|[.,]\d+)(?P<power>[eE][+-]?\d+)?"
-    rf"(?P<after>\s*(?:%|‰|°[CF]?|{MONEY})|\s+[^\W\d_][^\d\s,;]{{0,11}}[²³\d]?)?\s*(?P<sign3>[-−])?(?P<close>\))?"
+    rf"(?P<after>\s*(?:%|‰|°[CF]?|{MONEY}|{ATTACHED})|\s+[^\W\d_][^\d\s,;]{{0,11}}[²³\d]?)?\s*(?P<sign3>[-−])?(?P<close>\))?"
+)
+#: Five feet eleven: 5'11", 5 ft 11 in.
+FEET = re.compile(
+    r"(\d{1,2})\s*(?:['’′]\s*(?:(\d{1,2})\s*(?:\"|''|[”″])?)?|(?:ft\.?|feet)\s*(\d{1,2})\s*(?:in\.?|inch(?:es)?|[\"”″])?)",
+    re.IGNORECASE,
 )
 #: Thousands set apart twice, or once with a decimal sign behind: there is one way to read it.
 GROUPED = re.compile(r"[1-9]\d{0,2}(?:(?:,\d{3}){2,}(?:\.\d*)?|,\d{3}\.\d*|(?:\.\d{3}){2,}(?:,\d*)?|\.\d{3},\d*)")
 CODE = r"0\d+"  # of a post office, say: without its first digit it would be another
+MEASURED, MOST_UNITS = 10, 3  # different cells of measurements, and units that they are in; with others they are names
 INFINITE = re.compile(r"([+-]?)inf(?:inity)?", re.IGNORECASE)
-FEW, PART, SAME = 2, 0.1, 0.5  # odd cells that count as gaps: so many, such a part, such a part where all are one word
-PERCENT = {"%": 100, "‰": 1000}
-SAME_MONEY = {
-    "US$": "$",
-    "USD": "$",
-    "EUR": "€",
-    "GBP": "£",
-    "INR": "₹",
-    "Rs": "₹",
-    "Rs.": "₹",
-    "kr.": "kr",
-    "PLN": "zł",
-    "CZK": "Kč",
-}
+FEW, PART, ONE_WORD = (
+    2,
+    0.1,
+    0.5,
+)  # odd cells that count as gaps: so many, such a part, such a part where all are one word
 ZERO_WORDS = ("", "-", "--", "–", "—")  # in a column of numbers a dash is an empty cell, however many there are
 
 
@@ -106,13 +114,17 @@ def spelled(text: str) -> Spelled | None:
     infinite = INFINITE.fullmatch(text)
     if infinite:
         return Spelled("0", infinite[1] == "-", "", "inf", False)
+    feet = FEET.fullmatch(text)
+    if feet:
+        return Spelled(str(12 * int(feet[1]) + int(feet[2] or feet[3] or 0)), False, "", "inch", False)
     match = SHAPE.fullmatch(text)
     if match is None or (match["open"] is None) != (match["close"] is None):
         return None
     signs = [match[name] for name in ("sign", "sign2", "sign3") if match[name]]
     if len(signs) > 1 or (signs and match["open"]):
         return None
-    unit = (match["before"] or match["after"] or "").strip()
+    before, after = (match["before"] or "").strip(), (match["after"] or "").strip()
+    unit = f"{before} {after}" if before and after and conversion(before, after) is None else before or after
     negative = bool(match["open"]) or (bool(signs) and signs[0] != "+")
     return Spelled(match["digits"], negative, match["power"] or "", unit, match["limit"] is not None)
 
@@ -126,10 +138,21 @@ class ParsedNumbers:
     odd: pd.Series  # cells that are none
     limits: pd.Series  # cells that are the end of a range, such as <0.5
     decimals: bool = True  # whether a cell has a decimal sign
+    foreign: Mapping[str, pd.Series] = field(default_factory=dict)  # cells in other units, which are missing
+    converted: Mapping[str, int] = field(default_factory=dict)  # how many cells were in another unit
 
     def remarks(self, name: str) -> list[str]:
         """What is worth saying about the column."""
-        remarks = []
+        remarks, unit = [], self.written.unit
+        for other, count in self.converted.items():
+            are = counted(count, f"cell in {other} is", f"cells in {other} are")
+            example = "" if (own := conversion(other, unit)) is None else own.example(other, unit)
+            remarks.append(f"column {short(name)}: {are} converted to {unit}{example}.")
+        for other, cells in self.foreign.items():
+            differs = f"in {other}{f', not {unit},' if unit else ''}"
+            remark = cells_remark(name, cells, f"is {differs} and counts", f"are {differs} and count")
+            remedy = f" {option('unit', f'{name}={unit}=N {other}')} converts, where N {other} are 1 {unit}."
+            remarks.append(remark + (remedy if unit else ""))
         if len(self.odd):
             remarks.append(cells_remark(name, self.odd, "is not a number and counts", "are not numbers and count"))
         if len(self.limits):
@@ -148,6 +171,14 @@ class Ambiguous(Exception):
     """Cells that may be read in two ways; the text says which."""
 
 
+class MixedUnits(Exception):
+    """A column in several units without a fixed factor between them; ``counts`` says in how many cells each is."""
+
+    def __init__(self, counts: Mapping[str, int]) -> None:
+        super().__init__(", ".join(counts))
+        self.counts = counts
+
+
 def places(cells: pd.Series, most: int = 3) -> str:
     """Cells with their rows, counted from 1, in a sentence."""
     shown = [f"{short(value)} (row {int(row) + 1})" for row, value in cells.iloc[:most].items()]
@@ -162,7 +193,7 @@ def are_few(odd: Iterable[Hashable], filled: int) -> bool:
     good = filled - len(listed)
     few = len(listed) <= max(FEW, PART * filled) and good >= 3 * len(listed)
     one_word = len(set(listed)) == 1 and not any(sign.isdigit() for sign in str(listed[0]))
-    return few or (one_word and good > 3 and len(listed) <= SAME * filled)
+    return few or (one_word and good > 3 and len(listed) <= ONE_WORD * filled)
 
 
 def as_text(column: pd.Series) -> pd.Series:
@@ -189,7 +220,9 @@ def are_codes(cells: Iterable[str]) -> bool:
     return bool(zeros) and (zeros == digits or len({len(cell) for cell in digits}) == 1)
 
 
-def read_numbers(column: pd.Series, hint: str, known: Written | None = None) -> ParsedNumbers | None:
+def read_numbers(
+    column: pd.Series, hint: str, known: Written | None = None, choice: UnitChoice | None = None
+) -> ParsedNumbers | None:
     """A column of text as numbers; None where too few of its cells are.
 
     Parameters
@@ -198,11 +231,15 @@ def read_numbers(column: pd.Series, hint: str, known: Written | None = None) -> 
     hint : "." or "," where the rest of the file or the user says what the decimal sign is, else empty
     known : Written, optional
         How the column was written in the fit.
+    choice : UnitChoice, optional
+        The unit that the user wants; cells in another one without a factor are missing.
 
     Raises
     ------
     Ambiguous
         Where 1,273 may be one thousand or one and a bit.
+    MixedUnits
+        Where many cells are in one unit, and many in another.
     """
     import pandas as pd
 
@@ -212,14 +249,19 @@ def read_numbers(column: pd.Series, hint: str, known: Written | None = None) -> 
     filled = as_text(column.drop(own.index))
     n = len(own) + len(filled)
     spellings = {text: one for text in filled.unique() if (one := spelled(text)) is not None}
-    unit, units = _units(str(column.name), filled, spellings, own)
-    parts = {text: one for text, one in spellings.items() if one.unit in units}
-    if not are_few(filled[~filled.isin(parts.keys())], n):
+    units = filled.map({text: one.unit for text, one in spellings.items()})
+    counts = Counter({"": len(own)}) + Counter(units.dropna())
+    unit, ways = _units(str(column.name), counts, own, "" if known is None else known.unit, choice)
+    parts = {text: one for text, one in spellings.items() if one.unit in ways}
+    if choice is None and not are_few(filled[~units.isin(ways.keys())], n):
+        if are_few(filled[units.isna()], n) and len(spellings) > MEASURED:
+            _refuse_mixture(counts, n)
         return None
     decimal = known.decimal if known is not None else _decimal(filled, parts.values(), hint)
-    numbers = {text: one.number(decimal) for text, one in parts.items()}
+    numbers = {text: ways[one.unit](one.number(decimal)) for text, one in parts.items()}
     values = filled.map(numbers).astype("float64")
-    odd = filled[values.isna()]
+    others = units.notna() & ~units.isin(ways.keys())
+    odd = filled[values.isna() & ~others]
     if not are_few(odd, n):
         return None
     thousands = _thousands(parts.values(), decimal)
@@ -227,7 +269,10 @@ def read_numbers(column: pd.Series, hint: str, known: Written | None = None) -> 
     whole = pd.Series(np.nan, column.index)
     whole[own.index], whole[values.index] = own, values
     decimals = any(decimal in one.whole for one in parts.values())
-    return ParsedNumbers(whole_numbers(whole), Written(decimal, thousands, unit), odd, limits, decimals)
+    foreign = {str(name): cells for name, cells in filled[others].groupby(units[others], sort=False)}
+    converted = {name: counts[name] for name, way in ways.items() if way != SAME and counts[name]}
+    written = Written(decimal, thousands, unit)
+    return ParsedNumbers(whole_numbers(whole), written, odd, limits, decimals, foreign, converted)
 
 
 def whole_numbers(values: pd.Series) -> pd.Series:
@@ -238,53 +283,39 @@ def whole_numbers(values: pd.Series) -> pd.Series:
     return values.astype("int64") if (numbers % 1 == 0).all() else values
 
 
-def _units(name: str, filled: pd.Series, parts: dict[str, Spelled], own: pd.Series) -> tuple[str, set[str]]:
-    """What most numbers have beside them, empty where most have nothing, and all that they may have.
+def _units(
+    name: str, counts: Counter[str], own: pd.Series, known: str, choice: UnitChoice | None
+) -> tuple[str, dict[str, Conversion]]:
+    """The unit of a column, empty where no cell has one; how to convert each that its cells may have.
 
-    Where most have nothing, a few may have the unit that the column is called by, or one sign of money. Cells that are
-    numbers already have no unit; up to 1 they may mean percent themselves, and 12 % beside them nobody knows what.
+    It is the user's choice, that of the fit, the one in the column's name, or what most cells have, whichever comes first
+    and fits most cells. Where most have nothing, a few may have the unit that the column is called by, or one sign of
+    money. Cells that are numbers already have no unit; up to 1 they may mean percent themselves, and 12 % beside them
+    nobody knows what.
     """
-    counts = Counter({"": len(own)}) + Counter(filled.map({text: one.unit for text, one in parts.items()}).dropna())
     most = max(counts, key=counts.__getitem__, default="")
     most = "" if most == "inf" else most
-    called = {unit for unit in counts if _is_called(unit, name)}
-    money = {unit for unit in counts if re.fullmatch(MONEY, unit)}
-    beside = called or (money if len(money) == 1 else set())
-    units = {most, "", "inf"} | (beside if not most else set())
-    return most, units - set(PERCENT) if len(own) and own.abs().max() <= 1 else units
+    fits = (one for one in (known, unit_in_name(name)) if one and (not most or conversion(most, one) is not None))
+    wanted = choice or UnitChoice(next(fits, most))
+    ways = {unit: way for unit in counts if unit and (way := wanted.conversion(unit)) is not None}
+    if not wanted.unit:
+        called = [unit for unit in counts if _is_called(unit, name)]
+        money = [unit for unit in counts if re.fullmatch(MONEY, unit)]
+        ways = dict.fromkeys(called or (money if len(money) == 1 else []), SAME)
+    if len(own) and own.abs().max() <= 1:
+        ways = {unit: way for unit, way in ways.items() if unit not in PERCENT}
+    return wanted.unit if ways else "", {**ways, "": SAME, "inf": SAME}
 
 
-def unit_remark(name: str, unit: str, before: str, values: pd.Series) -> str:
-    """What to check where a column is in another unit than in the fit; empty where it is the same or just not written.
-
-    Examples
-    --------
-    >>> unit_remark("spend", "$", "£", None)
-    'column spend is in $ here and was in £ in the fit: convert it to £ first, because the numbers are used as they are.'
-    >>> unit_remark("spend", "EUR", "€", None), unit_remark("spend", "", "€", None)
-    ('', '')
-    >>> unit_remark("spend (USD)", "$", "", None), unit_remark("spend (USD)", "€", "", None)[:58]
-    ('', 'column spend (USD) is in € here and was in USD in the fit:')
-    """
-    if not before and (called := re.search(rf"\(({MONEY})\)", name)):
-        before = called[1]
-    if before in PERCENT and not unit and values.abs().max() <= 1:
-        factor = PERCENT[before]
-        return (
-            f"column {short(name)} was in {before} in the fit and has no number above 1 here: if {12 / factor:g} means "
-            f"12 {before}, multiply it by {factor} first, because the numbers are used as they are."
-        )
-    if unit in PERCENT and not before:
-        return (
-            f"column {short(name)} is in {unit} here and had no unit in the fit: if 12 {unit} was {12 / PERCENT[unit]:g} "
-            f"there, divide it by {PERCENT[unit]} first, because the numbers are used as they are."
-        )
-    if not unit or not before or SAME_MONEY.get(unit, unit) == SAME_MONEY.get(before, before):
-        return ""
-    return (
-        f"column {short(name)} is in {unit} here and was in {before} in the fit: convert it to {before} first, because the "
-        "numbers are used as they are."
-    )
+def _refuse_mixture(counts: Counter[str], n: int) -> None:
+    """Refuse two or three units, each of many cells; more, or single letters, are parts of names (12 A, 14 B)."""
+    merged: Counter[str] = Counter()
+    for unit, count in counts.most_common():
+        merged[next((one for one in merged if one and conversion(unit, one) is not None), unit)] += count
+    frequent = {unit: count for unit, count in merged.items() if count > max(FEW, PART * n)}
+    letters = [unit for unit in frequent if len(unit) == 1 and unit.isalpha() and known_unit(unit) is None]
+    if 2 <= len(frequent) <= MOST_UNITS and not letters:
+        raise MixedUnits(frequent)
 
 
 def _is_called(unit: str, name: str) -> bool:

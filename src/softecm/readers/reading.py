@@ -17,7 +17,7 @@ from softecm.readers.base import ATTRIBUTES, Expected, Loaded, ReadError, ReadOp
 from softecm.readers.columns import is_text
 from softecm.readers.dates import TwoOrders, look_like_dates, read_dates
 from softecm.readers.frames import without_marks
-from softecm.readers.numbers import Ambiguous, read_numbers
+from softecm.readers.numbers import Ambiguous, MixedUnits, read_numbers
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -39,14 +39,14 @@ def read_table(source: object, *, like: Loaded | None = None, id: str | None = N
     ----------
     source : path, or data frame of any kind narwhals knows
     like : Loaded, optional
-        What another file was read as: the same columns are then taken, each as it was there, with the same ``missing`` and
-        ``names`` unless others are given; for series also ``id_column``, ``time`` and ``value``.
+        What another file was read as: the same columns are then taken, each as it was there, with the same ``missing``,
+        ``names`` and ``unit`` unless others are given; for series also ``id_column``, ``time`` and ``value``.
     id : str, optional
         The column that names the objects, as ``--id``; ``id_column`` says the same.
     **options
         As the command line's, with their names: ``decimal``, ``thousands``, ``dates``, ``missing``, ``numeric``,
-        ``categorical``, ``ordinal``, ``drop``, ``drop_rows``, ``id_column``, ``label_column``; for files also ``delimiter``,
-        ``encoding``, ``header``, ``names``, ``sheet``, ``array``;
+        ``unit``, ``categorical``, ``ordinal``, ``drop``, ``drop_rows``, ``id_column``, ``label_column``; for files also
+        ``delimiter``, ``encoding``, ``header``, ``names``, ``sheet``, ``array``;
         for tables with a step of a series a row ``series_id``, ``time``, ``value``. Where
         several columns or words may be given, a list.
 
@@ -117,8 +117,8 @@ def _as_before(like: Loaded, options: ReadOptions) -> ReadOptions:
     written = {c.name: c.written or Written() for c in attributes}
     known, gaps = tuple(c.name for c in like.columns), bool(like.gaps) or like.categories
     expected = Expected(tuple(kinds.values()), tuple(kinds), ids, written, gaps, known)
-    missing, names = options.missing or like.options.missing, options.names or like.options.names
-    return replace(options, missing=missing, names=names, expected=expected)
+    said = {name: getattr(options, name) or getattr(like.options, name) for name in ("missing", "names", "unit")}
+    return replace(options, **said, expected=expected)
 
 
 def _frame(source: object, options: ReadOptions) -> Loaded:
@@ -168,7 +168,7 @@ def _example(column: pd.Series) -> str:
         if numbers is None:
             return str(cells.iloc[0]) if look_like_dates(cells) and read_dates(cells) is not None else ""
         codes = numbers.values.dtype.kind == "i" and numbers.written == Written()
-    except (Ambiguous, TwoOrders):
+    except (Ambiguous, MixedUnits, TwoOrders):
         codes = False
     except UnicodeEncodeError:  # half a character: refused where categories are learned
         return ""

@@ -13,7 +13,7 @@ import numpy as np
 from softecm._text import counted, number_of
 from softecm._wording import option
 from softecm.readers.base import ReadError, Sheet, own_names, short
-from softecm.readers.numbers import Ambiguous, read_numbers, whole_numbers
+from softecm.readers.numbers import Ambiguous, MixedUnits, read_numbers, whole_numbers
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -106,6 +106,8 @@ def _adds_up(column: pd.Series, decimal: str) -> bool:
         numbers = read_numbers(column, decimal)
     except Ambiguous:
         numbers = read_numbers(column, ".")
+    except MixedUnits:
+        return False
     if numbers is None or not np.isfinite(last := float(numbers.values.iloc[-1])):
         return False
     return last != 0 and abs(float(numbers.values.iloc[:-1].sum()) - last) <= ALIKE * abs(last)

@@ -194,7 +194,8 @@ def read_long(path: Path, sheet: Sheet, options: ReadOptions) -> Loaded:
         cells = stripped(frame[options.value[0]]).to_numpy(dtype=object)[:, None]
     else:
         context = FileContext.of(path, sheet, options)
-        cells = np.column_stack([as_numbers(context, name, frame[name]) for name in options.value])
+        numbers = [as_numbers(context, name, frame[name]) for name in options.value]
+        cells, notes = np.column_stack([one for one, _ in numbers]), [note for _, notes in numbers for note in notes]
     series, names = cut(frame[options.series_id].tolist(), order, cells)
     ids, labels = as_names(names), None
     if options.label_column:
@@ -204,7 +205,7 @@ def read_long(path: Path, sheet: Sheet, options: ReadOptions) -> Loaded:
     times = frame[options.time].iloc[order].dropna()
     span = f"{short(times.iloc[0])} to {short(times.iloc[-1])}" if len(times) else "unknown"
     how = sheet.how | {"time": f"{options.time}, {span}"}
-    return loaded_series(series, ids, labels, how, options.value)
+    return replace(loaded_series(series, ids, labels, how, options.value), notes=(*sheet.notes, *notes))
 
 
 def _order(path: Path, frame: pd.DataFrame, options: ReadOptions) -> NDArray[np.intp]:
