@@ -181,6 +181,25 @@ def test_without_groups_one_group_is_written_and_said_first(run: Run, tmp_path: 
     assert out.index("Warning: No groups stand apart") < out.index("All 120 objects")
 
 
+def test_numbers_of_groups_too_close_to_call_are_both_named(run: Run, tmp_path: Path) -> None:
+    """Two groups that could be one, and a third far away."""
+    rng = np.random.default_rng(0)
+    rows = np.concatenate([rng.normal(at, 1, (60, 2)) for at in ((0, 0), (5, 0), (10, 9))])
+    path = tmp_path / "close.csv"
+    path.write_text("a,b\n" + "\n".join(f"{x:.4f},{y:.4f}" for x, y in rows), encoding="utf-8")
+    code, out, err = run("cluster", path, "-c", "2-4", "--metric", "sqeuclidean", "--n-init", 2, "-o", "found")
+    assert code == 0, err
+    summary = json.loads(Path("found/summary.json").read_text())
+    assert (summary["n_clusters"], summary["tied"]) == (3, [2])
+    two, three = (f"{summary['candidates'][c]:.3f}" for c in "23")
+    told = (
+        f"Tried 2 to 4 groups: 2 and 3 are too close to call (rule valleys: {two} and {three}), 3 are shown; the rule "
+        "silhouette prefers 2. To decide, run again with -c 2 and compare the maps and what is said of the groups."
+    )
+    assert told in " ".join(out.split())
+    assert told in Path("found/report.html").read_text(encoding="utf-8")
+
+
 @pytest.mark.parametrize("asked", ["2-4", "2..4"])
 def test_a_range_of_numbers_is_tried_and_every_value_shown(run: Run, two_groups: Path, asked: str) -> None:
     code, out, err = run("cluster", two_groups, "-c", asked, "--n-init", 2, "-o", "found")
@@ -188,7 +207,7 @@ def test_a_range_of_numbers_is_tried_and_every_value_shown(run: Run, two_groups:
     summary = json.loads(Path("found/summary.json").read_text())
     assert list(summary["candidates"]) == ["2", "3", "4"]
     for value in summary["candidates"].values():
-        assert value is None or f"{value:.3f}" in out
+        assert value is None or f"{value:.1f}" in out  # of a mixture
     assert "Tried 2 to 4 groups: 2" in out
     assert "Numbers of groups that were tried" in Path("found/report.html").read_text()
 

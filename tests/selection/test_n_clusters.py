@@ -22,6 +22,7 @@ from softecm.selection import (
     guarded_nonspecificity,
 )
 from softecm.selection.doubtful_groups import twins
+from softecm.selection.mixtures import MixtureEvidence
 from softecm.selection.n_clusters import most_clusters
 
 
@@ -311,3 +312,26 @@ def test_a_small_group_near_two_that_stand_apart_does_not_hide_them() -> None:
     table = pd.DataFrame(X, columns=["bmi", "glucose", "rate"])
     table["treated"] = ["n"] * 90 + ["y"] * 60 + list(rng.choice(["n", "y"], 27))
     assert choose_n_clusters(table, random_state=0).n_clusters == 3
+
+
+def three_groups(gap, n):
+    """Two groups at a distance, a third far away."""
+    rng = np.random.default_rng(0)
+    return np.concatenate([rng.normal(at, 1, (n, 2)) for at in ((0, 0), (gap, 0), (10, 9))])
+
+
+def test_numbers_too_close_to_call_are_tied():
+    """Two groups so near that they could be one; far enough apart, they could not."""
+    for gap, tied in ((5, (2,)), (8, ())):
+        choice = choose_n_clusters(three_groups(gap, 60), rule="valleys", candidates=range(2, 5), random_state=0)
+        assert (choice.n_clusters, choice.tied) == (3, tied)
+        assert choice.close == [*tied, 3]
+        assert ("Too close to call: 2 and 3." in choice._repr_html_()) == bool(tied)
+    assert choose_n_clusters(three_groups(8, 60), candidates=range(1, 5), random_state=0).tied == ()
+
+
+def test_mixtures_within_noise_of_the_best_are_tied(monkeypatch):
+    values = {1: 300.0, 2: 104.0, 3: 100.0, 4: 107.0}
+    monkeypatch.setattr("softecm.selection.n_clusters.mixture_evidence", lambda *_: MixtureEvidence(values, False))
+    choice = choose_n_clusters(three_groups(8, 20), candidates=range(1, 5), random_state=0)
+    assert (choice.rule, choice.n_clusters, choice.tied, choice.others) == ("mixture", 3, (2,), {})

@@ -30,7 +30,7 @@ EVERY = 15.0  # seconds between two lines about a long fit
 
 STARTING = "initializing"
 #: How the number of clusters was chosen, where it was given.
-NO_SEARCH: Mapping[str, object] = {"clusters_chosen": None, "rule": None, "candidates": {}}
+NO_SEARCH: Mapping[str, object] = {"clusters_chosen": None, "rule": None, "candidates": {}, "tied": []}
 
 
 @dataclass(frozen=True)

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from rich.console import Console
 from rich.table import Table
 
+from softecm._text import listed
 from softecm.cli.fitting import FittedFile, fit, user_messages
 from softecm.cli.metric import capitalized
 from softecm.cli.options import Params
@@ -81,19 +82,41 @@ def fit_auto(data: object, params: Params, err: Console, candidates: Sequence[in
     remarks = _remarks(choice, cut_short, candidates)
     kinds = (NoGroupsWarning, NumberOfGroupsWarning, TwinsWarning)
     mind = user_messages([one for one in caught if issubclass(one.category, kinds)])
-    return replace(fitted, warnings=(*remarks, *mind, *fitted.warnings), search=_facts(choice))
+    return replace(fitted, warnings=(*remarks, *mind, *fitted.warnings), search=facts(choice))
 
 
-def _facts(choice: Choice[SoftECM]) -> dict[str, object]:
+def facts(choice: Choice[SoftECM]) -> dict[str, object]:
     """How the number was chosen, for the summary."""
     values = {c: float(v) if math.isfinite(v) else None for c, v in choice.values.items()}
     text = "No number of groups gave separate groups"
     if choice.n_clusters > 1:
-        reason = REASONS.get(choice.rule, "are best")
-        rule = f"rule {choice.rule}: {choice.values[choice.n_clusters]:.3f}"
         others = "".join(f"; the rule {name} prefers {c}" for name, c in choice.others.items())
-        text = f"Tried {min(values)} to {max(values)} groups: {choice.n_clusters} {reason} ({rule}){others}"
-    return {"clusters_chosen": text, "rule": choice.rule, "candidates": {str(c): v for c, v in values.items()}}
+        text = f"Tried {min(values)} to {max(values)} groups: {_verdict(choice)}{others}"
+        if choice.tied:
+            text += (
+                f". To decide, run again with -c {choice.tied[0]} and compare the maps and what is said of the groups"
+            )
+    return {
+        "clusters_chosen": text,
+        "rule": choice.rule,
+        "candidates": {str(c): v for c, v in values.items()},
+        "tied": list(choice.tied),
+    }
+
+
+def _verdict(choice: Choice[SoftECM]) -> str:
+    """Which number is best, or which are too close to call, and by what values."""
+    close = choice.close
+    values = listed([_shown(choice.values[c]) for c in close], "and")
+    if not choice.tied:
+        return f"{choice.n_clusters} {REASONS.get(choice.rule, 'are best')} (rule {choice.rule}: {values})"
+    numbers = listed([str(c) for c in close], "and")
+    return f"{numbers} are too close to call (rule {choice.rule}: {values}), {choice.n_clusters} are shown"
+
+
+def _shown(value: float) -> str:
+    """A rule's value: shares in three decimals, criteria of mixtures in one."""
+    return f"{value:.3f}" if abs(value) < 10 else f"{value:.1f}"
 
 
 def _remarks(choice: Choice[SoftECM], cut_short: Sequence[int], candidates: Sequence[int] | None) -> list[str]:
@@ -123,5 +146,5 @@ def candidates_table(values: Mapping[str, float | None], chosen: int) -> Table:
     table.add_column(value_heading, justify="right")
     for c, value in values.items():
         mark = "bold" if int(c) == chosen else "dim"
-        table.add_row(c, "merged or empty" if value is None else f"{value:.3f}", style=mark)
+        table.add_row(c, "merged or empty" if value is None else _shown(value), style=mark)
     return table

@@ -41,6 +41,10 @@ class Geometry:
         """Of prototypes that follow their objects."""
         return Geometry(to_clusters, between, degree, DEEP if are_means else DEEPER)
 
+    def root(self) -> Geometry:
+        """With the roots of distances to the clusters."""
+        return replace(self, to_clusters=np.sqrt(np.maximum(self.to_clusters, 0.0)))
+
     def without_itself(self, labels: NDArray[np.intp], weights: Floats) -> Geometry:
         r"""Each object's distance to its own cluster as if the object had no part in its prototype.
 
@@ -62,11 +66,16 @@ def silhouette(labels: NDArray[np.intp], geometry: Geometry, counts: Floats | No
     The silhouette with distances to prototypes in the place of mean distances to objects: it costs nothing beyond what a
     fit has computed, for any semi-metric.
     """
-    d = geometry.to_clusters
-    if d.shape[1] < 2:
+    if geometry.to_clusters.shape[1] < 2:
         return float("nan")
-    gain = gains(d)[np.arange(len(d)), labels]
-    return float(np.average(gain, weights=counts))
+    return float(np.average(object_silhouettes(labels, geometry), weights=counts))
+
+
+def object_silhouettes(labels: NDArray[np.intp], geometry: Geometry) -> Floats:
+    """The silhouette of each object, (n,), among at least two clusters."""
+    d = geometry.to_clusters
+    own: Floats = gains(d)[np.arange(len(d)), labels]
+    return own
 
 
 def valleys(labels: NDArray[np.intp], geometry: Geometry, inside: Floats, counts: Floats | None = None) -> float:
@@ -89,9 +98,8 @@ def valleys(labels: NDArray[np.intp], geometry: Geometry, inside: Floats, counts
         return float("nan")
     weights = inside if counts is None else inside * counts
     geometry = geometry.without_itself(labels, weights)
-    root = Geometry(np.sqrt(np.maximum(geometry.to_clusters, 0.0)), geometry.between)
     groups = groups_apart(labels, geometry, weights)
-    return float(silhouette(labels, root, counts) + A_GROUP * (2 * groups - c))
+    return float(silhouette(labels, geometry.root(), counts) + A_GROUP * (2 * groups - c))
 
 
 def standing_apart(labels: NDArray[np.intp], geometry: Geometry, inside: Floats, counts: Floats | None = None) -> int:

@@ -15,11 +15,14 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Generic, Never, TypeVar
 
 import numpy as np
+from numpy.typing import NDArray
 from sklearn.base import clone
 
 from softecm._checks import check_count, make_frame
+from softecm._text import listed
 from softecm._warnings import NoGroupsWarning, NumberOfGroupsWarning, SearchEdgeWarning, TwinsWarning, warn
 from softecm.distances.auto import AUTO, SERIES_AUTO, choose_for, kind_of
+from softecm.scores.valleys import object_silhouettes
 from softecm.selection.batch import Data, geometry_of, takes_dissimilarities
 from softecm.selection.doubtful_groups import small_between, twins, twins_remark
 from softecm.selection.evidence import mixture_evidence
@@ -44,6 +47,7 @@ RESAMPLES = 10
 DEFAULT = "valleys"
 LARGE, SAMPLE, RESTARTS = 5000, 1000, 3  # of more objects, so many are searched, each number with so few restarts
 NEAR = 6.0  # ICL, twice a logarithm of likelihoods: less is no evidence to speak of
+TIED = 2.0  # standard errors of the difference of two mean silhouettes: less is no evidence either
 
 
 def guarded_nonspecificity(model: EvidentialClusterer) -> float:
@@ -72,6 +76,8 @@ class Choice(Generic[Model]):
     no_groups : bool, whether no groups stand apart; ``n_clusters`` is then 1, unless 1 was no candidate
     evidence : str, what speaks for the number
     others : dict, what other rules would have taken, where they differ
+    tied : tuple, numbers that are practically as good by the same rule, the best first: look at these, too. For a mixture
+        within 6 of the best ICL; for silhouettes and valleys within two standard errors over the objects.
     """
 
     n_clusters: int
@@ -81,6 +87,7 @@ class Choice(Generic[Model]):
     no_groups: bool = False
     evidence: str = ""
     others: Mapping[str, int] = field(default_factory=dict)
+    tied: tuple[int, ...] = ()
 
     @property
     def edge(self) -> str:
@@ -94,9 +101,15 @@ class Choice(Generic[Model]):
             return "largest"
         return "smallest" if self.n_clusters == min(self.values) > 2 else ""
 
+    @property
+    def close(self) -> list[int]:
+        """The chosen number and those tied with it, in order; look at each of them."""
+        return sorted([self.n_clusters, *self.tied])
+
     def _repr_html_(self) -> str:
         """The number and what the groups are, then what was compared; for notebooks."""
         edge = f" It is the {self.edge} that was tried." if self.edge else ""
+        edge += f" Too close to call: {listed([*map(str, self.close)], 'and')}." if self.tied else ""
         shown = {c: f"{value:.3g}" if math.isfinite(value) else "merged or empty" for c, value in self.values.items()}
         lines = "".join(
             f"<tr><td>{f'<b>{c}</b>' if c == self.n_clusters else c}</td><td>{value}</td></tr>"
@@ -308,8 +321,8 @@ def _by_mixture(task: _Task[Model], evidence: MixtureEvidence) -> tuple[Choice[M
     """The number of groups that a mixture of all columns, or of those that count, supports best."""
     values = {c: v for c, v in evidence.values.items() if c in (task.numbers or evidence.values)}
     number = 1 if evidence.no_groups and task.may_be_one else min(values, key=lambda c: values[c])
-    close = [c for c in sorted(values, key=lambda c: values[c]) if c not in (1, number)]
-    near = {"a mixture nearly as good": close[0]} if close and values[close[0]] - values[number] < NEAR else {}
+    best_first = sorted(values, key=lambda c: values[c])
+    tied = [c for c in best_first if c != number and values[c] - values[number] < NEAR] if number > 1 else []
     model, warned = task.final(number)
     if task.callback is not None:
         task.callback(number, model, values[number])
@@ -320,7 +333,7 @@ def _by_mixture(task: _Task[Model], evidence: MixtureEvidence) -> tuple[Choice[M
         several = [c for c in evidence.values if c > 1 and evidence.values[c] < evidence.values[1]]
         text = "there is no valley between the parts" if several else "one group is best"
         text = f"of mixtures over {columns}, {text}"
-    choice = Choice(number, model, values, "mixture", evidence.no_groups, text, {} if number == 1 else near)
+    choice = Choice(number, model, values, "mixture", evidence.no_groups, text, tied=tuple(tied))
     return choice, warned
 
 
@@ -372,6 +385,7 @@ class _Search(Generic[Model]):
         self.X, self.rule = X, rule
         self.values: dict[int, float] = {}
         self.silhouettes: dict[int, float] = {}
+        self.terms: dict[int, NDArray[np.float64]] = {}  # of the objects, whose means the values are
         self.best = 0
         self.model: Model | None = None
         self.n_separate: int | None = None  # groups of the best that stand apart
@@ -386,6 +400,10 @@ class _Search(Generic[Model]):
         value = self.values[c] = _value(self.rule, model, measured, self.X)
         if math.isfinite(value) and geometry is not None:
             self.silhouettes[c] = measured.silhouette
+            if self.rule in ("valleys", "silhouette") and c > 1:
+                self.terms[c] = object_silhouettes(
+                    model.partition_.labels(), geometry.root() if self.rule == "valleys" else geometry
+                )
         smaller = RULES[self.rule].smaller
         if self.model is None or (value < self.values[self.best] if smaller else value > self.values[self.best]):
             self.best, self.model, self.said, self.n_separate = c, model, warned, measured.apart
@@ -416,7 +434,8 @@ class _Search(Generic[Model]):
         """What was compared, with the number that was chosen; 1 is "no groups"."""
         if self.rule is None or not self.values:  # 1 alone was asked for, or nothing was tried to the end
             return Choice(number, model, {}, self.rule or DEFAULT)
-        return Choice(number, model, self.values, self.rule, self.no_groups, self._evidence(), self._others(number))
+        evidence, others, tied = self._evidence(), self._others(number), self._tied(number)
+        return Choice(number, model, self.values, self.rule, self.no_groups, evidence, others, tied)
 
     def _evidence(self) -> str:
         if self.rule != "valleys":
@@ -427,6 +446,14 @@ class _Search(Generic[Model]):
             tried = f"{min(self.values)} to {max(self.values)} clusters were tried"
             return f"{tried}, and even the best {self.best} have no valley between them"
         return f"{self.n_separate} of {self.best} clusters have a valley around them"
+
+    def _tied(self, number: int) -> tuple[int, ...]:
+        """Numbers whose value differs from the chosen one's by no more than that of other such objects might."""
+        if number not in self.terms:
+            return ()
+        gaps = {c: self.values[number] - self.values[c] for c in self.terms if c != number}
+        errors = {c: float(np.std(self.terms[number] - self.terms[c])) / math.sqrt(len(self.terms[c])) for c in gaps}
+        return tuple(c for c in sorted(gaps, key=lambda c: gaps[c]) if gaps[c] <= TIED * errors[c])
 
     def _others(self, number: int) -> dict[str, int]:
         """What the silhouette would have taken, where it is another number."""
