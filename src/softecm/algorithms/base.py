@@ -1,4 +1,4 @@
-"""What all estimators share: scikit-learn's manners, words and warnings, saving; what those with prototypes share beside."""
+"""Base classes of the estimators: scikit-learn API, warnings and saving; prototypes in a second class."""
 
 from __future__ import annotations
 
@@ -40,19 +40,19 @@ from softecm.spaces.real import RealVectors
 if TYPE_CHECKING:
     from softecm.report.object_explanation import ObjectExplanation
 
-MOST = 0.5  # of the objects nowhere: then it is delta that is wrong, or new objects are of another kind
-FEWEST = 10  # new objects of which most may be nowhere
+MOST = 0.5  # share of outliers above which delta is likely wrong, or new objects are of another kind
+FEWEST = 10  # new objects below which ``predict`` does not warn about outliers
 
 
 class RefitDecisions(Protocol):
-    """What refits say of each object in a word; made by :func:`softecm.calibrate`."""
+    """Decisions that take refits into account; made by :func:`softecm.calibrate`."""
 
     def decisions(self, clear: float) -> Decisions:
-        """The words."""
+        """Return the decision for each object."""
 
 
 class _OwnParameters:
-    """What ``inspect.signature`` says of a class: the parameters of its ``__init__``, also an inherited one."""
+    """Descriptor that makes ``inspect.signature`` of a class return its ``__init__`` parameters, inherited ones included."""
 
     def __get__(self, instance: object, owner: type) -> inspect.Signature:
         own = inspect.signature(owner.__init__)  # type: ignore[misc]
@@ -76,10 +76,10 @@ class EvidentialClusterer(EstimatorFacts, ClusterMixin, BaseEstimator):
     labels_: NDArray[np.intp]
     outlier_scores_: NDArray[np.float64]
     _runs: Mapping[str, NDArray[np.generic]]
-    _ids: NDArray[np.object_] | None  # what the objects of the fit are called
+    _ids: NDArray[np.object_] | None  # names of the training objects
     __signature__ = _OwnParameters()
 
-    #: What a model file may hold of the fitted attributes; those without a line are taken as they are.
+    #: Rules for the fitted attributes in a model file; attributes without a rule are accepted as they are.
     SAVED: ClassVar[Mapping[str, Check]] = expected.rules(
         n_features_in_=expected.count(size="p"),
         focal_sets_=own(FocalSets),
@@ -101,7 +101,7 @@ class EvidentialClusterer(EstimatorFacts, ClusterMixin, BaseEstimator):
         metric_reason_=expected.text(),
         _runs=expected.mapped(expected.a_run),
     )
-    #: Without these nothing can be predicted.
+    #: Fitted attributes that prediction needs.
     REQUIRED: ClassVar[tuple[str, ...]] = ("n_features_in_", "focal_sets_", "model_")
 
     def __init_subclass__(cls, **named: Any) -> None:
@@ -111,7 +111,7 @@ class EvidentialClusterer(EstimatorFacts, ClusterMixin, BaseEstimator):
                 setattr(cls, name, all_or_nothing(vars(cls)[name]))
 
     def _check_parts(self) -> None:
-        """Refuse fitted attributes out of a file that don't fit each other."""
+        """Raise ``Misfit`` if fitted attributes read from a file are inconsistent."""
         partition, scores = getattr(self, "partition_", None), getattr(self, "outlier_scores_", None)
         if partition is not None and partition.focal_sets != self.focal_sets_:
             raise Misfit("partition_ and focal_sets_ have different focal sets")
@@ -127,7 +127,7 @@ class EvidentialClusterer(EstimatorFacts, ClusterMixin, BaseEstimator):
         model.check_parts()
 
     def __new__(cls, *values: object, **named: object) -> Self:
-        """Refuse a parameter that there is none of by the one that is meant, where one is called nearly so."""
+        """Raise TypeError for an unknown parameter, suggesting one with a similar name."""
         known = inspect.signature(cls.__init__).parameters if named else {}
         if not named.keys() <= known.keys() and not any(one.kind is one.VAR_KEYWORD for one in known.values()):
             _, *names = known
@@ -143,11 +143,11 @@ class EvidentialClusterer(EstimatorFacts, ClusterMixin, BaseEstimator):
         tags.input_tags.pairwise = self.of_dissimilarities or metric == "precomputed"
         tags.input_tags.positive_only = tags.input_tags.pairwise
         tags.input_tags.allow_nan = self.takes_gaps and metric in ("auto", "mixed")
-        tags.input_tags.sparse = self.takes_sparse and metric != "adaptive"  # whose matrices are not sparse
+        tags.input_tags.sparse = self.takes_sparse and metric != "adaptive"  # its matrices are dense
         return tags
 
     def _open(self, X: object) -> Callback | None:
-        """Check the parameters, and that all objects are in memory; what is called after every round."""
+        """Check the parameters and that ``X`` is in memory; returns the callback for each iteration."""
         values = checked(self)
         refuse_blocks(X, type(self).__name__)
         callback: Callback | None = values.get("callback")
@@ -155,7 +155,7 @@ class EvidentialClusterer(EstimatorFacts, ClusterMixin, BaseEstimator):
 
     @abstractmethod
     def predict_partition(self, X: Any) -> CredalPartition:
-        """The credal partition of other objects."""
+        """Return the credal partition of new objects."""
 
     def predict(self, X: object) -> NDArray[np.intp]:
         """The cluster of largest pignistic probability for each object; never -1.
@@ -197,7 +197,7 @@ class EvidentialClusterer(EstimatorFacts, ClusterMixin, BaseEstimator):
         self.outlier_scores_ = partition.masses[:, 0].copy()
 
     def _store_runs(self, runs: Sequence[Run], best: int) -> None:
-        """Where each run ended, and all about the one that is kept."""
+        """Store the table of all runs, and the history, objective and convergence of the best one."""
         self.history_ = runs[best].history
         self.objective_ = float(self.history_[-1])
         self.n_iter_ = len(self.history_) - 1
@@ -222,9 +222,9 @@ class EvidentialClusterer(EstimatorFacts, ClusterMixin, BaseEstimator):
             warn(words.format(**slots), ConvergenceWarning)
 
     def _warn_of_masses(self, held: NDArray[np.float64] | None = None, nowhere: float | None = None) -> None:
-        """Clusters without mass (c,), and most of the weight nowhere; both from the partition where they are not given."""
+        """Warn about clusters without mass (c,) and about many outliers; both default to values from the partition."""
         if held is None:
-            held = self.partition_.masses.sum(0) @ self.focal_sets_.with_empty  # what does not speak against them
+            held = self.partition_.masses.sum(0) @ self.focal_sets_.with_empty  # plausibility, summed
         empty = np.flatnonzero(held < 1e-6 * len(self.partition_) / len(held))
         if len(empty):
             named = ", ".join(self.focal_sets_.cluster_names[k] for k in empty)
@@ -330,14 +330,14 @@ class EvidentialClusterer(EstimatorFacts, ClusterMixin, BaseEstimator):
         build(self, self.as_shown(X), **shown).write(path)
 
     def as_shown(self, X: object) -> Any:
-        """The objects as a report draws them: as they are."""
+        """Return the objects as a report shows them: unchanged."""
         return X
 
     def _repr_mimebundle_(self, **kwargs: Any) -> dict[str, str]:
         bundle: dict[str, str] = super()._repr_mimebundle_(**kwargs)
         return bundle | ({"text/html": self._repr_html_inner()} if "text/html" in bundle else {})
 
-    def _repr_html_inner(self) -> str:  # of scikit-learn's _repr_html_
+    def _repr_html_inner(self) -> str:  # overrides scikit-learn's _repr_html_
         words = self.partition_._repr_html_() if hasattr(self, "partition_") else ""
         return words + str(super()._repr_html_inner())
 
@@ -350,7 +350,7 @@ class PrototypeClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Evid
     separation_: float
     collapsed_: bool
     n_features_in_: int
-    #: Columns of the fit's data frame that name objects instead of describing them, each with the reason.
+    #: Columns of the training data frame excluded because they identify objects, with the reason for each.
     left_out_: Mapping[str, str]
     metric_reason_: str
 
@@ -406,7 +406,7 @@ class PrototypeClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Evid
         return self._learned("feature_weights", "tables with weighted columns, Mixed(weights='auto').")
 
     def _learned(self, name: str, of: str) -> Any:
-        """What the metric has learned; ``of`` says where it does."""
+        """Return an attribute the metric has learned; ``of`` names the data that have it."""
         check_is_fitted(self)
         value = getattr(self.model_.metric, name, None)
         if value is None:
@@ -437,17 +437,17 @@ class PrototypeClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Evid
             columns = Columns(self.n_features_in_, getattr(self, "feature_names_in_", None))
             lazy = raw.without(getattr(self, "left_out_", None)).value
             return predict_scattered(self.model_, type(self).__name__, columns, lazy)  # type: ignore[return-value]
-        x = self._encode(raw)  # refuses a model that is not fitted
+        x = self._encode(raw)  # raises NotFittedError for an unfitted model
         partition = self.model_.partition(x)
         self._warn_of_far_objects(x, partition)
         return partition
 
     def _warn_of_far_objects(self, x: Any, partition: CredalPartition) -> None:
-        """Most objects nowhere, unlike those of the fit, as where a column is in another unit."""
+        """Warn if most new objects are outliers, unlike in the fit, for example because a column is in another unit."""
         rows, n = partition.outliers(), len(partition)
         few, fit = n < FEWEST or len(rows) <= MOST * n, getattr(self, "partition_", ())
         if few or (hasattr(fit, "outliers") and len(fit.outliers()) > MOST / 2 * len(fit)):
-            return  # or it was much like that in the fit
+            return  # the fit had many outliers, too
         attribute = self.model_.most_of_distances(x[torch.as_tensor(rows[:1000])])
         cause = "" if attribute is None else f", mostly because of {attribute!r}"
         warn(
@@ -575,7 +575,7 @@ class PrototypeClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Evid
 
 
 def called(prototypes: Any, names: Sequence[str]) -> Any:
-    """Prototypes whose rows go by these names, where they are a pandas data frame, or several by view."""
+    """Name the rows of prototypes in a pandas data frame, or in a dict of views."""
     if isinstance(prototypes, dict):
         return {view: called(part, names) for view, part in prototypes.items()}
     pandas = type(prototypes).__module__.startswith("pandas") and len(prototypes) == len(names)
@@ -583,7 +583,7 @@ def called(prototypes: Any, names: Sequence[str]) -> Any:
 
 
 def checked_rows(estimator: EvidentialClusterer, X: ArrayLike, *, reset: bool) -> NDArray[np.float64]:
-    """Rows of numbers (n, p) that can be squared; with ``reset`` those of a fit, which are no dissimilarities."""
+    """Return validated rows of numbers (n, p) that can be squared; ``reset`` also rejects dissimilarities."""
     space = RealVectors()
     rows = space.check(estimator, X, reset=reset)
     if reset:
@@ -593,7 +593,7 @@ def checked_rows(estimator: EvidentialClusterer, X: ArrayLike, *, reset: bool) -
 
 
 def refuse_blocks(X: object, owner: str) -> None:
-    """Where an algorithm needs all objects in memory: loading them is the user's to say."""
+    """Raise TypeError if ``X`` is in blocks: the algorithm needs all objects in memory, and only the user may load them."""
     if raw_data(X).in_blocks:
         from softecm.distributed.objects import needs_memory
 

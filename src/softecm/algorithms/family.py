@@ -1,4 +1,4 @@
-"""The common way through a fit of every algorithm that states a problem for the one loop."""
+"""The fit shared by all algorithms that define a problem for the common loop."""
 
 from __future__ import annotations
 
@@ -45,18 +45,18 @@ from softecm.spaces.raw import RawArray, RawData, ids_of, raw_data
 if TYPE_CHECKING:
     from softecm.belief.totals import PartitionTotals
 
-LOOKED_AT = 2000  # objects by which a metric judges the clusters
+LOOKED_AT = 2000  # objects that a metric's checks of the clusters use
 
 
 def _as_earlier(choice: MetricChoice, earlier: PrototypeModel) -> MetricChoice:
-    """Numbers measured as in an earlier model; where its groups have shapes of their own, it begins with equal spheres."""
+    """Use the metric of an earlier model; a fit with a shape per group begins with equal spheres."""
     named = {"sqeuclidean": "sqeuclidean", "set-quadratic": "sqeuclidean", "mixed": Mixed(weights=None)}
     metric = {**named, "mahalanobis": earlier.metric}.get(earlier.metric.name)
     return choice if metric is None else replace(choice, metric=metric, reason=group_shapes.EARLIER)
 
 
 def _in_shape(choice: MetricChoice, shape: GroupShape) -> MetricChoice:
-    """The metric that measures in a shape that groups share; where each has its own, the one the fit begins with."""
+    """Return the metric of a shape shared by all groups, or the initial metric if each group has its own."""
     metric: object = Mixed(weights=None) if shape.shape == "scaled" else "sqeuclidean"
     if shape.shape in ("columns", "ellipse"):
         metric = Mahalanobis(shape.covariances[0])
@@ -64,20 +64,20 @@ def _in_shape(choice: MetricChoice, shape: GroupShape) -> MetricChoice:
 
 
 class PrototypeFamily(FamilyParameters, PrototypeClusterer):
-    """Estimators of the common way: a subclass checks its parameters and names its algorithm."""
+    """Base class of the estimators that share this fit; a subclass validates parameters and names its algorithm."""
 
     takes_gaps = True
-    weight_of_links = "constraint_weight"  # what is raised to have them obeyed
-    #: Fits that differ in alpha, beta, delta, lam or seed alone can be solved as one batch.
+    weight_of_links = "constraint_weight"  # parameter to raise so that more links are obeyed
+    #: Whether fits that differ only in alpha, beta, delta, lam or seed can be solved as one batch.
     batches = True
 
     def _settings(self) -> Settings:
-        """The checked parameters."""
+        """Return the validated parameters."""
         return settings(checked(self))
 
     @abstractmethod
     def _algorithm(self, metric: SemiMetric) -> Algorithm[Any]:
-        """The algorithm for this metric, with its own parameters."""
+        """Return the algorithm for this metric."""
 
     def fit(
         self,
@@ -136,7 +136,7 @@ class PrototypeFamily(FamilyParameters, PrototypeClusterer):
         return self
 
     def _warn(self, fitted: Fitted, chosen: Settings, raw: RawData, totals: PartitionTotals | None) -> None:
-        """What looks wrong about a fit; ``totals`` are those of a partition that is in blocks."""
+        """Warn about problems of a fit; ``totals`` summarize a partition that is in blocks."""
         objects, outcome, partition, metric = fitted.objects, fitted.outcome, fitted.partition, fitted.model.metric
         if outcome.links is not None:
             say_broken(partition, outcome.links.pairs(), self.weight_of_links, raw)
@@ -160,14 +160,14 @@ class PrototypeFamily(FamilyParameters, PrototypeClusterer):
                 warn(doubt, ViewWarning)
 
     def _prepared(self, choice: MetricChoice, chosen: Settings, raw: RawData, sample_weight: object) -> Fit:
-        """Objects ready to be clustered with a metric."""
+        """Return a ``Fit`` of the encoded objects with this metric."""
         metric = resolve_metric(choice.metric, None)
         algorithm, rows = self._algorithm(metric), raw.without(choice.left_out)
         objects = in_memory(algorithm, chosen, metric, self, rows, sample_weight, runs=chosen.n_init)
         return Fit(algorithm, objects, chosen, chosen.callback)
 
     def _ended(self, choice: MetricChoice, fit: Fit, outcomes: Sequence[Outcome]) -> Fitted:
-        """The model and the partition of a fit of one cell."""
+        """Return the model and partition of a fit with a single cell."""
         objects: Any = fit.objects
         (outcome,) = outcomes
         model = fit.model_of(outcome)
@@ -177,28 +177,28 @@ class PrototypeFamily(FamilyParameters, PrototypeClusterer):
         return Fitted(choice, objects, outcome, model, partition)
 
     def _fitted(self, choice: MetricChoice, chosen: Settings, raw: RawData, sample_weight: object) -> Fitted:
-        """One fit with a metric."""
+        """Fit once with this metric."""
         fit, last = self._prepared(choice, chosen, raw, sample_weight), getattr(self, "model_", None)
         return self._ended(choice, fit, fit_cells(fit, [chosen], owner=type(self).__name__, last=last))
 
     def _continuing(self, chosen: Settings, choice: MetricChoice) -> tuple[Settings, MetricChoice]:
-        """The same, where the fit goes on from an earlier model of numbers: with what that measures."""
+        """Use the metric of the earlier model if the fit continues from one that was fitted to numbers."""
         last = getattr(self, "model_", None) if chosen.warm_start and chosen.prior is None else None
         earlier = last if chosen.prior is None else chosen.prior.model
         if earlier is None or not group_shapes.may_be_shaped(chosen, choice):
             return chosen, choice
-        if last is not None and last.metric.name == "set-quadratic":  # whose delta is in units of its shapes
+        if last is not None and last.metric.name == "set-quadratic":  # its delta is in units of its shapes
             chosen = replace(chosen, prior=Prior(last, 0.0))
         return chosen, _as_earlier(choice, earlier)
 
     def in_shape(self, fitted: Fitted, chosen: Settings, raw: RawData, sample_weight: object) -> Fitted:
-        """The fit in units of its groups, where the evidence is for another shape than equal spheres.
+        """Refit with the groups' shape if the data support a shape other than equal spheres.
 
-        Every fit in memory ends here: alone, as a cell of a sweep, with links, after a checkpoint.
+        Every fit in memory ends here: single fits, cells of a sweep, fits with links or from a checkpoint.
         """
         earlier = chosen.prior if fitted.choice.reason == group_shapes.EARLIER else None
         shapes = earlier is not None or group_shapes.may_be_shaped(chosen, fitted.choice)
-        converged = fitted.outcome.solution.converged[fitted.outcome.best]  # not stopped on its way
+        converged = fitted.outcome.solution.converged[fitted.outcome.best]  # False if the fit was interrupted
         numbers = raw.without(fitted.choice.left_out).numbers() if shapes and converged else None
         if numbers is None:
             return fitted
@@ -211,7 +211,7 @@ class PrototypeFamily(FamilyParameters, PrototypeClusterer):
         return fitted if shape is None else self._shaped(fitted, shape, chosen, raw, sample_weight)
 
     def _labels_by_spheres(self, chosen: Settings, x: Floats, counts: Floats) -> NDArray[np.int64]:
-        """The clusters (n,) of a fit by equal spheres of columns as they are (n, p), each counted so often (n,)."""
+        """Return the clusters (n,) of a fit with equal spheres to unscaled columns (n, p) with weights ``counts`` (n,)."""
         alone = replace(chosen, callback=None, checkpoint_request=None, pairs=None, seeds=(), warm_start=False)
         partition: CredalPartition = self._fitted(MetricChoice("sqeuclidean", ""), alone, RawArray(x), counts).partition
         return partition.labels()
@@ -219,7 +219,7 @@ class PrototypeFamily(FamilyParameters, PrototypeClusterer):
     def _shaped(
         self, fitted: Fitted, shape: GroupShape, chosen: Settings, raw: RawData, sample_weight: object
     ) -> Fitted:
-        """The fit with distances measured in a shape."""
+        """Refit with distances measured in this shape."""
         choice = _in_shape(fitted.choice, shape).tell()
         again = replace(chosen, callback=None, checkpoint_request=None)
         if shape.shape not in OWN:
@@ -229,7 +229,7 @@ class PrototypeFamily(FamilyParameters, PrototypeClusterer):
         return _with_own_shapes(fitted, choice, shape, chosen)
 
     def _shape_of_sample(self, objects: Objects[object], chosen: Settings, choice: MetricChoice) -> GroupShape | None:
-        """The shape that the groups of objects in blocks have, from a sample of them in memory."""
+        """Return the groups' shape for objects in blocks, estimated from a sample in memory."""
         few = objects.sample(2 * sample_size(chosen.n_clusters))
         raw = raw_data(objects.space.decode(few.x))
         numbers = raw.numbers()
@@ -242,7 +242,7 @@ class PrototypeFamily(FamilyParameters, PrototypeClusterer):
     def _opened(
         self, held: ExitStack, chosen: Settings, X: object, sample_weight: Any
     ) -> tuple[MetricChoice, Fit, GroupShape | None]:
-        """Objects in blocks, ready to be clustered for as long as something is held; and the shape of their groups."""
+        """Open objects in blocks for as long as ``held`` is open; also returns the shape of their groups."""
         from softecm.distributed import choose_for_blocks, opened, source_of
 
         source = source_of(X)
@@ -264,7 +264,7 @@ class PrototypeFamily(FamilyParameters, PrototypeClusterer):
         return choice, fit, shape
 
     def _adopt(self, fitted: Fitted, ids: NDArray[np.object_] | None = None) -> None:
-        """Take over what a fit found; until here the estimator is as it was."""
+        """Set the fitted attributes; nothing changes the estimator before this."""
         objects, outcome, model = fitted.objects, fitted.outcome, fitted.model
         run, solution = outcome.best, outcome.solution
         self._ids = ids
@@ -288,7 +288,7 @@ class PrototypeFamily(FamilyParameters, PrototypeClusterer):
         if objects.are_here:
             self._store(fitted.partition)
             return
-        # A partition that stays where its objects are: labels and scores only where they can stay there, too.
+        # The partition stays in blocks: labels and scores are only set if they can stay there as well.
         partition = fitted.partition
         self.partition_, self.focal_sets_ = partition, partition.focal_sets
         for name in ("labels_", "outlier_scores_"):
@@ -298,7 +298,7 @@ class PrototypeFamily(FamilyParameters, PrototypeClusterer):
 
 
 def _with_own_shapes(fitted: Fitted, choice: MetricChoice, shape: GroupShape, chosen: Settings) -> Fitted:
-    """A fit that ended with equal spheres, with a shape of its own for each group."""
+    """Give each group its own shape, after a fit with equal spheres."""
     objects, outcome, spheres = fitted.objects, fitted.outcome, fitted.outcome.solution
     numbered = bool(chosen.seeds) or chosen.prior is not None
     model = group_shapes.own_model(objects, shape, chosen, numbered=numbered)
@@ -316,7 +316,7 @@ def _with_own_shapes(fitted: Fitted, choice: MetricChoice, shape: GroupShape, ch
 
 
 def remedy(chosen: Settings, n: int, different: int | None = None) -> str:
-    """What to do about merged prototypes; ``different`` objects are there where they are fewer than the clusters."""
+    """Return advice for merged prototypes; ``different`` counts distinct objects if fewer than the clusters."""
     if different is not None:
         objects = "All objects are equal" if different == 1 else f"There are only {different} different objects"
         return f"{objects}: ask for at most {option('n_clusters', different)}; got {chosen.n_clusters}."
@@ -489,7 +489,7 @@ class LinkableFamily(PrototypeFamily):
         if hasattr(self, "model_"):
             self._next_batch(chosen, X, sample_weight, fades)
             return self
-        self._fit_to(replace(chosen, own_shapes=False), X, sample_weight)  # sums over batches need one metric for all
+        self._fit_to(replace(chosen, own_shapes=False), X, sample_weight)  # sums over batches need one metric
         self._check_means()
         objects, algorithm = self._batch(chosen, X, sample_weight), self._algorithm(self.model_.metric)
         self._past = learning.past_of(algorithm, objects, chosen, self.model_)
@@ -497,7 +497,7 @@ class LinkableFamily(PrototypeFamily):
         return self
 
     def _batch(self, chosen: Settings, X: object, sample_weight: object) -> Any:
-        """Objects like those of the first batch."""
+        """Encode new objects like those of the first batch."""
         model, raw = self.model_, raw_data(X).without(getattr(self, "left_out_", None))
         return in_memory(
             self._algorithm(model.metric), chosen, model.metric, self, raw, sample_weight, runs=1, known=model.space

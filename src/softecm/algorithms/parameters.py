@@ -1,8 +1,8 @@
-"""The parameters of estimators: each is declared once, with its default, the values it may have and a hint.
+"""Declarations of the estimators' parameters: default, valid values and a hint for each.
 
-An estimator is a class under ``@parameters`` whose annotated attributes are its parameters, like the fields of a dataclass;
-``__init__``, ``get_params`` and the checks before a fit follow from them. It takes over the parameters of its bases,
-changes a default by naming it again (``beta: float = 2.0``), and has one the less by fixing it
+An estimator is a class decorated with ``@parameters``. Its annotated attributes are its parameters, like the fields of
+a dataclass; ``__init__``, ``get_params`` and the checks before a fit follow from them. It inherits the parameters of
+its bases, changes a default by declaring it again (``beta: float = 2.0``), and removes a parameter by fixing it
 (``alpha: float = field(default=0.0, init=False)``).
 """
 
@@ -30,17 +30,17 @@ RandomState: TypeAlias = int | np.random.RandomState | None
 Metric: TypeAlias = str | SemiMetric | Callable[[Tensor, Tensor], Tensor]
 FilePath: TypeAlias = str | os.PathLike[str]
 Sets: TypeAlias = str | Sequence[tuple[int, ...]] | FocalSets | None
-Check: TypeAlias = Callable[[str, object, object], object]  # of name, value and the usual value, for the hint
+Check: TypeAlias = Callable[[str, object, object], object]  # of name, value and default, which the hint shows
 
 
 @dataclass_transform(eq_default=False, kw_only_default=True, field_specifiers=(field,))
 def parameters(cls: type[T]) -> type[T]:
-    """Make the annotated attributes of a class the parameters of its ``__init__``, which only stores them."""
+    """Turn the annotated attributes of a class into parameters of its ``__init__``, which only stores them."""
     return dataclass(eq=False, repr=False, match_args=False, kw_only=True)(cls)
 
 
 def checked(estimator: object) -> dict[str, Any]:
-    """All parameters of an estimator by name, each checked by its rule; a default needs no check."""
+    """Return all parameters of an estimator by name, each validated; defaults are not checked."""
     kind: type = type(estimator)
     values = {}
     for name, check, usual in _declared(kind):
@@ -51,7 +51,7 @@ def checked(estimator: object) -> dict[str, Any]:
 
 @cache
 def _declared(cls: type) -> tuple[tuple[str, Check | None, object], ...]:
-    """The parameters of a class: name, check and default; a default that is named again has the check it had."""
+    """Return name, check and default of each parameter; a redeclared default keeps its original check."""
     declared = []
     for name, own in cls.__dataclass_fields__.items():  # type: ignore[attr-defined]
         bases = (vars(base).get("__dataclass_fields__", {}).get(name) for base in cls.__mro__)
@@ -61,22 +61,22 @@ def _declared(cls: type) -> tuple[tuple[str, Check | None, object], ...]:
 
 
 def rule(check: Check) -> dict[str, Check]:
-    """A check as the metadata of a field."""
+    """Wrap a check as field metadata."""
     return {"check": check}
 
 
 def number(default: T, hint: str, *, auto: str = "", optional: bool = False, **bounds: float) -> T:
-    """A number within bounds (``above``, ``least``, ``below``, ``most``); ``auto`` is the hint where "auto" is one, too."""
+    """Declare a number within bounds (``above``, ``least``, ``below``, ``most``), or "auto", with ``auto`` as its hint."""
     return field(default=default, metadata=rule(partial(_checked, check_number, hint, auto, optional, bounds)))
 
 
 def count(default: T, hint: str, *, least: int = 1, most: int = MOST, optional: bool = False) -> T:
-    """A whole number of at least ``least``."""
+    """Declare an integer of at least ``least``."""
     return field(default=default, metadata=rule(counting(hint, least=least, most=most, optional=optional)))
 
 
 def counting(hint: str, *, least: int = 1, most: int = MOST, auto: str = "", optional: bool = False) -> Check:
-    """The check of a whole number."""
+    """Return the check for an integer."""
     return partial(_checked, check_count, hint, auto, optional, {"least": least, "most": most})
 
 
@@ -90,7 +90,7 @@ def _checked(
     value: object,
     usual: object,
 ) -> object:
-    """A value within bounds; None where that may be, or a word where "auto" is one."""
+    """Return a value within bounds, None if ``optional``, or "auto" if valid."""
     if value is None and optional:
         return None
     if auto and isinstance(value, str):
@@ -99,12 +99,12 @@ def _checked(
 
 
 def _filled(hint: str, usual: object) -> str:
-    """A hint with the usual value, and with "auto" and None as its reader writes them."""
+    """Fill in the default, and "auto" and None as the reader writes them."""
     return hint.format(usual=usual, auto=literal("auto"), none=literal(None))
 
 
 def choice(default: T, words: Collection[str], hint: str = "", *, or_other: bool = False) -> T:
-    """One of some words; with ``or_other`` also anything that is no word, which the fit then looks at."""
+    """Declare one of several strings; with ``or_other`` also any non-string, which the fit validates."""
 
     def check(name: str, value: object, usual: object) -> object:
         if or_other and not isinstance(value, str):
@@ -116,14 +116,14 @@ def choice(default: T, words: Collection[str], hint: str = "", *, or_other: bool
 
 
 def check_callback(name: str, value: object, usual: object) -> object:
-    """A function, or None."""
+    """Check a callable or None."""
     if value is not None and not callable(value):
         raise ValueError(f"{name} must be a function of one argument or None; got {value!r}.")
     return value
 
 
 def check_seed(name: str, value: object, usual: object) -> object:
-    """A random seed, a generator of NumPy's, or None."""
+    """Check a random seed, a NumPy ``RandomState`` or None."""
     if value is None or value is np.random or isinstance(value, np.random.RandomState):
         return value
     if not is_whole(value) or not 0 <= value < 2**32:
@@ -135,53 +135,53 @@ def check_seed(name: str, value: object, usual: object) -> object:
 
 
 def check_switch(name: str, value: object, usual: object) -> object:
-    """True or False, or a whole number, as scikit-learn takes them, too."""
+    """Check a boolean or an integer, as scikit-learn accepts both."""
     if not isinstance(value, bool | np.bool_) and not is_whole(value):
         raise ValueError(f"{option(name)} must be True or False; got {literal(value)}. False is usual.")
     return value
 
 
 def check_dtype(name: str, value: object, usual: object) -> str:
-    """The name of a type, which may also be given as NumPy's or torch's own."""
+    """Return the name of a dtype, which may also be given as a NumPy or torch dtype."""
     hint = "float64 is exact to the last digits, float32 needs half the memory."
     return check_choice(name, str(value).rsplit(".", 1)[-1], ("float64", "float32"), hint)
 
 
 def flag(default: bool, hint: str) -> bool:
-    """True or False."""
+    """Declare a boolean."""
     return field(default=default, metadata=rule(lambda name, value, usual: check_flag(name, value, hint)))
 
 
 def is_given(init: object) -> bool:
-    """Whether an estimator is given its starts, rather than the name of a way to draw them."""
+    """Whether ``init`` holds initial prototypes rather than the name of an initialization method."""
     return not isinstance(init, str)
 
 
 @parameters
 class Clusters:
-    """How many clusters are looked for; the one parameter that may go without its name."""
+    """The number of clusters, the only parameter that may be positional."""
 
     n_clusters: int = field(default=2, kw_only=False, metadata=rule(counting(HOW_MANY)))
 
 
 class EstimatorFacts:
-    """What others need to know of an estimator."""
+    """Class attributes that describe an estimator."""
 
-    #: What it is for, as ``softecm algorithms`` lists it.
+    #: Its use, shown by ``softecm algorithms``.
     suits: ClassVar[str]
     #: Whether ``X`` always holds dissimilarities.
     of_dissimilarities: ClassVar[bool] = False
-    #: Whether ``X`` may be a sparse matrix, where the metric takes it.
+    #: Whether ``X`` may be a sparse matrix if the metric supports it.
     takes_sparse: ClassVar[bool] = False
-    #: Whether ``X`` may have missing values, where the metric leaves them out.
+    #: Whether ``X`` may have missing values if the metric skips them.
     takes_gaps: ClassVar[bool] = False
-    #: Parameters with which it finds the number of clusters; None where that must be given.
+    #: Parameters that make it find the number of clusters; None if ``n_clusters`` must be given.
     finds_clusters: ClassVar[Mapping[str, object] | None] = None
 
 
 @parameters
 class Masses:
-    """What a mass costs."""
+    """Parameters of the cost of mass."""
 
     alpha: float = number(1.0, "{usual:g} is usual: larger keeps mass off large sets.", least=0, most=100)
     beta: float = number(2.0, "Values from 1.1 to 2 are usual: larger spreads mass over more sets.", above=1)
@@ -196,7 +196,7 @@ class Masses:
 
 @parameters
 class FocalParameters:
-    """Which sets may hold mass."""
+    """The sets that may hold mass."""
 
     max_cardinality: int | None = 2
     focal_sets: Sets = None
@@ -204,7 +204,7 @@ class FocalParameters:
 
 @parameters
 class Iteration:
-    """How long a run takes."""
+    """Stopping criteria and threads."""
 
     max_iter: int = count(200, "{usual} is usual.")
     tol: float = number(1e-4, "{usual:g} is usual: smaller changes count as converged.", least=0)
@@ -213,7 +213,7 @@ class Iteration:
 
 @parameters
 class Restarts(Iteration):
-    """How many runs there are, from where, and who hears of them."""
+    """Restarts, callback and random seed."""
 
     n_init: int = count(10, "{usual} is usual: the best of several restarts is kept.", most=10**6)
     callback: Callback | None = field(default=None, metadata=rule(check_callback))
@@ -223,7 +223,7 @@ class Restarts(Iteration):
 
 @parameters
 class FamilyParameters(Restarts, FocalParameters, Masses, Clusters):
-    """Those of Soft-ECM and its relatives."""
+    """Parameters of Soft-ECM and its relatives."""
 
     max_cardinality: int | None = None
     focal_sets: Sets = "auto"
@@ -231,15 +231,15 @@ class FamilyParameters(Restarts, FocalParameters, Masses, Clusters):
     device: str = "auto"
     dtype: str = field(default="float64", metadata=rule(check_dtype))
     warm_start: bool = field(default=False, metadata=rule(check_switch))
-    #: Of the constraint between a set's prototype and its clusters'.
+    #: Constraint between a set's prototype and the prototypes of its clusters.
     relaxation: str = field(default="exact", init=False)
 
 
-MANY_SETS = 500  # all sets of nine clusters and more
+MANY_SETS = 500  # exceeded by all sets of nine clusters
 
 
 def sets_asked_for(c: int, max_cardinality: Any, focal_sets: Any) -> FocalSets:
-    """The sets where ``max_cardinality=None`` means all of them; many are warned of, for the time and memory they take."""
+    """Return the focal sets; ``max_cardinality=None`` means all sets, and warns if that is too many."""
     focal = FocalSets.make(c, max_cardinality, focal_sets)
     if focal_sets is None and max_cardinality is None and len(focal) > MANY_SETS:
         warn(

@@ -38,7 +38,7 @@ class SoftECMAlgorithm(Algorithm[Encoded | Scattered]):
     relaxes: ClassVar[bool] = True
 
     def with_sets(self, batch: RunBatch[Encoded | Scattered], singles: Solution) -> Solution:
-        """A set's prototype is the barycentre of its clusters', whatever the metric."""
+        """Add sets with the barycentres of their clusters as prototypes."""
         objects, chosen, cost = batch.objects, batch.settings, batch.cost()
         places = clusters = batch.start
         if objects.space.sparse:
@@ -55,7 +55,7 @@ class SoftECMAlgorithm(Algorithm[Encoded | Scattered]):
     def _weighed_with_sets(
         self, objects: Objects[Encoded | Scattered], chosen: Settings, cost: MassCost, singles: Solution, places: Tensor
     ) -> Solution:
-        """The same where each run has weights of views of its own; a set has the mean of its clusters'."""
+        """Do the same if each run has its own view weights; a set gets the mean weights of its clusters."""
         weights = singles.extras["view_weights"]
         means = torch.tensor(chosen.focal.shares).to(weights)
         shares = torch.einsum("fc,rcl->rfl", means, weights[:, : chosen.n_clusters])
@@ -70,7 +70,7 @@ class SoftECMAlgorithm(Algorithm[Encoded | Scattered]):
     def metric_of(
         self, objects: Objects[Encoded | Scattered], chosen: Settings, solution: Solution, run: int
     ) -> SemiMetric:
-        """The objects' metric, with the weights of views that a run found."""
+        """Return the objects' metric with the view weights of a run."""
         weights, metric = solution.extras.get("view_weights"), objects.metric
         if weights is None or not isinstance(metric, Weighed) or metric.weighing is None:
             return metric
@@ -78,7 +78,7 @@ class SoftECMAlgorithm(Algorithm[Encoded | Scattered]):
 
     @staticmethod
     def _wide_cost(batch: RunBatch[Encoded | Scattered]) -> Tensor:
-        """The objective (runs,) at the sets of the clusters, whose prototypes are not written down."""
+        """Return the objective (runs,) with the sets included, without materializing their prototypes."""
         cost, metric, x = batch.cost(), batch.objects.metric, cast(Encoded, batch.objects.x)
         totals = []
         for run, own in enumerate(batch.start):
@@ -89,7 +89,7 @@ class SoftECMAlgorithm(Algorithm[Encoded | Scattered]):
         return torch.stack(totals)
 
     def problem(self, batch: RunBatch[Encoded | Scattered]) -> Problem[Any]:
-        """Eq. 6 for a batch of runs."""
+        """Return eq. 6 for a batch of runs."""
         objects, chosen, x = batch.objects, batch.settings, batch.objects.x
         if objects.device != batch.start.device and not isinstance(x, Scattered):
             x = OnDevice.of(x, objects.weights, objects.device)
@@ -99,13 +99,13 @@ class SoftECMAlgorithm(Algorithm[Encoded | Scattered]):
         )  # fmt: skip
 
     def device_of_runs(self, objects: Objects[Encoded | Scattered], start: Tensor, links: Links | None) -> torch.device:
-        """In main memory where they are a few numbers and each step takes many operations on them."""
+        """Return the CPU if a run is small and each step takes many operations, else the objects' device."""
         metric, few = objects.metric, start.numel() <= FEW_NUMBERS
         on_cpu = few and links is None and metric.weighing is None and not metric.closed_form.quadratic
         return torch.device("cpu") if on_cpu else objects.device
 
 
-#: What the paper fixes for all its experiments.
+#: Parameters the paper uses in all experiments.
 PAPER: dict[str, float | str] = {
     "alpha": 2.0,
     "delta": 10.0,
@@ -117,7 +117,7 @@ PAPER: dict[str, float | str] = {
 
 
 def check_solver(name: str, value: object, usual: object) -> object:
-    """A solver, or the name of one."""
+    """Check a solver or the name of one."""
     if isinstance(value, str):
         return check_choice(name, value, ("auto", "gradient", "descent"), worded("Or give a GradientDescent(...)."))
     if not isinstance(value, GradientDescent | Descent | Closed | Accelerated):

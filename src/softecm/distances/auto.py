@@ -1,4 +1,4 @@
-"""The metric for data that came without one, what was looked at, and what to mind; a metric of the user's own, tried."""
+"""Choose a metric for data given without one, with the reason; check metrics that users define."""
 
 from __future__ import annotations
 
@@ -37,10 +37,10 @@ from softecm.spaces.raw import Kind, RawData, raw_data, refuse_columns
 
 logger = logging.getLogger("softecm")
 
-DIFFERENT_UNITS = 5.0  # one column's range over another's, beyond which they can't be meant to count alike
-MOST_CHANNELS = 32  # aeon has channels before steps: few of the one, many more of the other
+DIFFERENT_UNITS = 5.0  # ratio of two columns' ranges above which their units differ
+MOST_CHANNELS = 32  # aeon puts channels before steps: few channels, many more steps
 STEPS_A_CHANNEL = 4
-SHOWN = 3  # columns named in a warning
+SHOWN = 3  # columns listed in a warning
 
 SERIES = "series are compared by shape with soft-DTW"
 CATEGORIES = "numbers are scaled, categories count when they differ"
@@ -51,27 +51,27 @@ VIEWS = "every view counts alike"
 SPARSE = "sparse rows are used unscaled"
 REQUESTED = "as specified"
 
-#: What ``metric=`` may say instead of a metric: look at the data; the second is for series only and does the same.
+#: Values of ``metric=`` that choose a metric from the data; the second is for series only and does the same.
 AUTO, SERIES_AUTO = "auto", "series-auto"
 
 
 @dataclass(frozen=True)
 class MetricChoice:
-    """A metric, why it was taken, and which columns of a data frame are left out, each with its reason."""
+    """A metric, the reason for it, and the columns of a data frame that are excluded, each with its reason."""
 
-    metric: Any  # a name, or whatever the user gave
+    metric: Any  # a name, or what the user passed
     reason: str
     left_out: Mapping[str, str] = field(default_factory=dict)
     requested: str = AUTO
-    tried: tuple[Candidate, ...] = ()  # where several were compared, best first
+    tried: tuple[Candidate, ...] = ()  # candidates that were compared, best first
 
     @property
     def name(self) -> str:
-        """The metric in a word."""
+        """The name of the metric."""
         return str(getattr(self.metric, "name", self.metric))
 
     def tell(self) -> MetricChoice:
-        """Say it in the log."""
+        """Log the choice."""
         if not logger.isEnabledFor(logging.INFO):
             return self
         logger.info('metric="%s": %s (%s)', self.requested, self.name, self.reason)
@@ -82,14 +82,7 @@ class MetricChoice:
 
 @dataclass(frozen=True)
 class Look:
-    """What the choice depends on; adds up over blocks of rows.
-
-    Attributes
-    ----------
-    kind : "series", "categories" or "numbers"
-    gaps : whether a number is missing
-    low, high : smallest and largest number of each column (p,)
-    """
+    """What the choice depends on; mergeable over blocks of rows."""
 
     kind: Kind
     gaps: bool = False
@@ -98,7 +91,7 @@ class Look:
 
     @staticmethod
     def of(X: object) -> Look:
-        """Of objects in memory."""
+        """Summarize objects in memory."""
         raw = raw_data(X)
         kind = raw.kind
         columns = raw.numbers() if kind == "numbers" else None
@@ -107,18 +100,18 @@ class Look:
         low, high = np.full(len(columns), np.inf), np.full(len(columns), -np.inf)
         for j, column in enumerate(columns.values()):
             if len(column):
-                low[j], high[j] = column.min(), column.max()  # NaN comes through
+                low[j], high[j] = column.min(), column.max()  # NaN propagates
         return Look(kind, bool(np.isnan(low).any()), low, high)
 
     def merge(self, other: Look) -> Look:
-        """Two blocks together; that their columns differ is said elsewhere."""
+        """Merge two blocks; different columns are reported elsewhere."""
         if self.low.shape != other.low.shape:
             return self
         low, high = np.minimum(self.low, other.low), np.maximum(self.high, other.high)
         return Look(self.kind, self.gaps or other.gaps, low, high)
 
     def choice(self) -> MetricChoice:
-        """The metric and the reason."""
+        """Return the metric and the reason."""
         if self.kind == "series":
             return MetricChoice("softdtw", SERIES)
         if self.kind == "categories":
@@ -127,7 +120,7 @@ class Look:
             return MetricChoice("mixed", GAPS)
         with np.errstate(over="ignore", invalid="ignore"):
             span = self.high - self.low
-        span = span[span > 0] if np.isfinite(span).all() else span[:0]  # infinite: refused with its own message
+        span = span[span > 0] if np.isfinite(span).all() else span[:0]  # infinite values raise their own error later
         units_differ = len(span) > 1 and bool(span.max() > DIFFERENT_UNITS * span.min())  # constant columns don't count
         return MetricChoice(Mixed(weights=None), UNITS) if units_differ else MetricChoice("sqeuclidean", ALIKE)
 
@@ -135,10 +128,10 @@ class Look:
 def choose(X: object, n_clusters: int | None = None) -> MetricChoice:
     """The metric that suits objects in memory, why, and the columns that name objects instead of describing them.
 
-    Series get a combination of shape, slope and texture (:mod:`softecm.distances.series_auto`); tables with text,
-    categories, booleans or dates, and numbers with gaps, "mixed"; numbers in different units (one column's range more than
-    five times another's) "mixed", too, which scales each column by its standard deviation and keeps prototypes in the
-    columns' own units; all other numbers "sqeuclidean". A dict of views gets what suits each of them, combined.
+    Series get a combination of shape, slope and texture (:mod:`softecm.distances.series_auto`). Tables with text,
+    categories, booleans or dates, and numbers with missing values, get "mixed". So do numbers in different units (one
+    column's range is more than five times another's): "mixed" scales each column by its standard deviation and keeps
+    prototypes in original units. All other numbers get "sqeuclidean". A dict of views gets a metric per view, combined.
 
     Examples
     --------
@@ -160,7 +153,7 @@ def choose(X: object, n_clusters: int | None = None) -> MetricChoice:
 
 
 def _columns_left_out(X: object) -> dict[str, str]:
-    """Columns of a data frame that name objects instead of describing them; refuses what would leave nothing."""
+    """Return the columns of a data frame that identify objects; raises ValueError if no data would remain."""
     reasons = reasons_against(X)
     if reasons and all(reasons.values()) and any(reason.startswith((FREE, DIFFERENT)) for reason in reasons.values()):
         listed = ", ".join(f"{name!r} ({reason})" for name, reason in list(reasons.items())[:SHOWN])
@@ -183,8 +176,8 @@ def _columns_left_out(X: object) -> dict[str, str]:
 
 
 def _warn_of_text(X: object, away: Mapping[str, str]) -> None:
-    """Say which columns of text mean numbers or dates, and how to have them read."""
-    from softecm.readers.reading import text_as_values  # every reader comes with it
+    """Warn about text columns that hold numbers or dates, and say how to convert them."""
+    from softecm.readers.reading import text_as_values  # every reader imports this module
 
     examples = text_as_values(X)
     if not examples:
@@ -203,7 +196,7 @@ def _warn_of_text(X: object, away: Mapping[str, str]) -> None:
 
 
 def choose_views(X: object, chosen: Mapping[str, MetricChoice] | None = None) -> MetricChoice:
-    """Of several views, the metric that suits each, all counting alike; for some it may be chosen already."""
+    """Choose a metric for each of several views, all with equal weight; ``chosen`` holds choices already made."""
     from softecm.distances.views import Combined
 
     views = raw_data(X).views or {}
@@ -219,12 +212,12 @@ def choose_views(X: object, chosen: Mapping[str, MetricChoice] | None = None) ->
 
 
 def _one_view(part: RawData) -> MetricChoice:
-    """What suits one view of several; series are compared in one way there."""
+    """Choose a metric for one of several views; series get a single metric there."""
     return Look("series").choice() if kind_of(part) == "series" else choose(part)
 
 
 def choose_for(metric: object, X: object, n_clusters: int | None) -> MetricChoice:
-    """The choice where ``metric`` is "auto" or "series-auto", told in the log; else what was asked for."""
+    """Return the choice for "auto" or "series-auto" and log it; any other ``metric`` is returned as it is."""
     if metric == SERIES_AUTO:
         return series_choice(X, n_clusters).tell()
     if metric != AUTO:
@@ -237,7 +230,7 @@ def choose_for(metric: object, X: object, n_clusters: int | None) -> MetricChoic
 
 
 def series_choice(X: Any, n_clusters: int | None, metric: str = SERIES_AUTO) -> MetricChoice:
-    """The combination of views of series with the clearest groups; tables are refused."""
+    """Choose the combination of views of series with the clearest groups; raises ValueError for tables."""
     raw = raw_data(X)
     if getattr(raw.value, "ndim", 0) == 3:
         refuse_channels_first(raw.value.shape, metric)
@@ -252,7 +245,7 @@ def series_choice(X: Any, n_clusters: int | None, metric: str = SERIES_AUTO) -> 
 
 
 def kind_of(X: object) -> Kind:
-    """What the objects are, by types and shapes alone: nothing is computed or loaded."""
+    """Return the kind of the objects from types and shapes alone; nothing is computed or loaded."""
     raw = raw_data(X)
     if getattr(raw.value, "ndim", 2) == 3:
         refuse_channels_first(raw.value.shape)
@@ -260,7 +253,7 @@ def kind_of(X: object) -> Kind:
 
 
 def refuse_channels_first(shape: tuple[int, ...], metric: str = AUTO) -> None:
-    """Ask about an array that has few rows and many columns a series: aeon's layout, or very short series."""
+    """Raise ValueError for an array with few steps and many channels: aeon's layout, or very short series."""
     n, first, second = shape
     if not (first <= MOST_CHANNELS and STEPS_A_CHANNEL * first < second):
         return
@@ -274,15 +267,15 @@ def refuse_channels_first(shape: tuple[int, ...], metric: str = AUTO) -> None:
 
 
 def far_values(metric: Any, X: object, who: Callable[[int], str]) -> tuple[str, ...]:
-    """What looks like a code for missing cells, and the columns that a few values stretch, a sentence each.
+    """Return one sentence each for codes of missing values and for columns dominated by a few outliers.
 
     Parameters
     ----------
     metric : name or SemiMetric
-        What compares the objects; for a dict of views, a ``Combined`` of theirs.
+        Metric of the objects; for a dict of views, the ``Combined`` of their metrics.
     X : table, or dict of views
     who : callable
-        Says what a row is called.
+        Returns the name of a row.
 
     Examples
     --------
@@ -299,7 +292,7 @@ def far_values(metric: Any, X: object, who: Callable[[int], str]) -> tuple[str, 
     far: list[Stretched] = []
     for name, part, data in views:
         codes += codes_in(_numbers(part, data))
-        if part == Mixed.name or getattr(part, "scaling", None) == "std":  # a Mixed that does not heed far values
+        if part == Mixed.name or getattr(part, "scaling", None) == "std":  # a Mixed whose scaling is not robust
             far += [replace(one, view=name) for one in stretched(data)]
     if not codes and not far:
         return ()
@@ -309,13 +302,13 @@ def far_values(metric: Any, X: object, who: Callable[[int], str]) -> tuple[str, 
 
 
 def rows_of_codes(metric: Any, X: object) -> list[tuple[Code, NDArray[np.bool_]]]:
-    """What looks like codes for missing cells in a table, each with the rows that hold it."""
+    """Return likely codes for missing values in a table, each with a mask of the rows that hold it."""
     table = _numbers(metric, raw_data(X))
     return [(code, np.any([table[name] == code.value for name in code.columns], axis=0)) for code in codes_in(table)]
 
 
 def _numbers(metric: object, data: RawData) -> dict[Name, NDArray[Any]]:
-    """The columns of numbers of a table, by name; none of what is no table."""
+    """Return the numeric columns of a table by name; none for other data."""
     if metric == SquaredEuclidean.name:
         return data.numbers() or {}
     if MetricChoice(metric, "").name != Mixed.name:
@@ -338,7 +331,7 @@ class FunctionMetric(SemiMetric, savable=False):
     name = "function"
 
     def pairwise(self, x: object, v: Tensor) -> Tensor:
-        """Whatever the function returns."""
+        """Return the function's distances."""
         try:
             d = self.function(x, v)
         except Exception as error:
@@ -359,7 +352,7 @@ def _is_for_arrays(function: object) -> bool:
 
 
 def resolve_metric(metric: object, X: object) -> SemiMetric:
-    """The semi-metric for ``metric=``: a name, an instance, a torch function, or "auto", which looks at the data."""
+    """Return the semi-metric for ``metric=``: a name, an instance, a torch function, or "auto"."""
     from softecm.distances.listing import SEMI_METRICS
 
     if isinstance(metric, SemiMetric):
@@ -393,16 +386,16 @@ FLAT = (
     "is flat: its gradient is zero, so prototypes can't move. Leave out rounding and thresholds, or give the "
     "matrix of distances: metric='precomputed'."
 )
-ROUNDING = 1e-5  # differences below this part of the largest distance are rounding
+ROUNDING = 1e-5  # differences below this fraction of the largest distance count as rounding errors
 
 
 def is_builtin(metric: SemiMetric) -> bool:
-    """Whether a metric is the library's own, which is known to measure along columns."""
+    """Whether a metric is part of the library, whose metrics are known to have gradients."""
     return type(metric).__module__.split(".")[0] == "softecm" and not isinstance(metric, FunctionMetric)
 
 
 def try_metric(metric: SemiMetric, space: Space, x: object) -> None:
-    """Refuse or warn about a metric that is not the library's, by what it says of a few encoded objects."""
+    """Test a user's metric on a few encoded objects: raise an error, or warn, if it is unsuitable."""
     if is_builtin(metric) or not isinstance(x, Tensor) or len(x) < 3 or metric.discrete:
         return
     rows = torch.linspace(0, len(x) - 1, min(LOOKED_AT, len(x))).long()
@@ -417,7 +410,7 @@ def try_metric(metric: SemiMetric, space: Space, x: object) -> None:
         )
     check_kind(name, d)
     if d.shape != (len(rows), len(rows)) or not bool(torch.isfinite(d).all()):
-        return  # refused by what it is asked next, with the place
+        return  # the next call raises an error that names the objects
     with torch.no_grad():
         again = metric.pairwise(objects.clone(), prototypes.clone())
     doubt = _doubt(d, again, objects, rows.tolist())
@@ -428,7 +421,7 @@ def try_metric(metric: SemiMetric, space: Space, x: object) -> None:
 
 
 def has_slope(metric: SemiMetric, objects: Tensor, prototypes: Tensor) -> bool:
-    """Whether distances change with the prototypes; refused where torch can't follow them at all."""
+    """Whether distances change with the prototypes; raises ValueError if torch can't differentiate them."""
     moved = (prototypes + 0.01 * (prototypes - prototypes.mean(0)).abs().mean()).requires_grad_()
     with torch.enable_grad():
         total = metric.pairwise(objects, moved).sum()
@@ -447,7 +440,7 @@ def _name(metric: SemiMetric) -> str:
 
 
 def _doubt(d: Tensor, again: Tensor, objects: Tensor, numbers: list[int]) -> str:
-    """What is odd about distances (k, k) of objects to themselves, said for a user; empty where nothing is."""
+    """Return what is wrong with the distances (k, k) of objects to themselves, as a message; empty if nothing is."""
     largest = float(d.abs().max()) or 1.0
     if not torch.allclose(d, again, rtol=0, atol=ROUNDING * largest):
         return (

@@ -1,13 +1,13 @@
-"""What a semi-metric must implement, and what it may add to ``pairwise``; objects go through it in blocks.
+"""The interface of semi-metrics, and functions that compute distances block by block.
 
-Three small objects, each of which makes fits faster or possible at all:
+Besides ``pairwise``, a metric may offer three capabilities, which make fits faster or possible at all:
 
 - :class:`ClosedForm`: the prototype step, or a quadratic bound of its cost;
 - :class:`CompiledPasses`: whole passes over the objects, written as kernels;
-- :class:`Learner`: what the metric takes from the data before a fit.
+- :class:`Learner`: what the metric learns from the data before a fit.
 
-Every answer may be None, "not for this input": the caller then does with ``pairwise`` what the capability would have done.
-``softecm.testing.check_semimetric`` compares each with ``pairwise``.
+Each method may return None if it does not support the input; the caller then falls back to ``pairwise``.
+``softecm.testing.check_semimetric`` compares each capability with ``pairwise``.
 """
 
 from __future__ import annotations
@@ -36,15 +36,15 @@ if TYPE_CHECKING:
 
 
 class Sums(NamedTuple):
-    """A quadratic in the prototypes: ``<curvature u - 2 moment, u>`` plus a constant, in ``ClosedForm.tensor``'s product."""
+    """The quadratic ``<curvature u - 2 moment, u>`` in the prototypes, up to a constant; see ``ClosedForm.tensor``."""
 
-    curvature: Tensor  # (k, *shape), or anything that broadcasts to it
+    curvature: Tensor  # (k, *shape), or broadcastable to it
     moment: Tensor  # (k, *shape)
-    gradient: Tensor | None = None  # of the cost at v, where the quadratic is near the cost but does not touch it
+    gradient: Tensor | None = None  # of the cost at v, if the quadratic approximates the cost without touching it
 
 
 class FusedRound(NamedTuple):
-    """What one pass over the objects gives to a batch of runs."""
+    """Result of one pass over the objects for a batch of runs."""
 
     cost: Tensor  # (runs,)
     curvature: Tensor  # (runs, f, *shape), or broadcastable
@@ -53,7 +53,7 @@ class FusedRound(NamedTuple):
 
 
 class RoundCost(TypedDict):
-    """What masses cost in a batch of runs; see ``softecm.objective.equations.MassCost``."""
+    """Parameters of the cost of mass in a batch of runs; see ``softecm.objective.equations.MassCost``."""
 
     factors: Tensor
     beta: Tensor
@@ -63,7 +63,7 @@ class RoundCost(TypedDict):
 
 
 class RunCost(TypedDict):
-    """The same in one run."""
+    """Parameters of the cost of mass in one run."""
 
     factors: Tensor
     beta: float
@@ -73,58 +73,58 @@ class RunCost(TypedDict):
 class ClosedForm(ABC):  # noqa: B024 -- all of it is optional; a subclass says what it knows
     """What is known of the prototype step (eq. 8) beyond derivatives."""
 
-    #: Weighted barycentres are weighted means, coordinate by coordinate, ``sums`` is the cost itself, and between prototypes
-    #: ``d(a, b) = <tensor(a - b), a - b>``.
+    #: Whether weighted barycentres are weighted means by coordinate, ``sums`` is the cost itself, and
+    #: ``d(a, b) = <tensor(a - b), a - b>`` between prototypes.
     quadratic: bool = False
 
     def sums(self, x: Any, v: Tensor, weights: Tensor) -> Sums | None:
-        """A quadratic that bounds ``u -> sum_i weights[i, k] d(x_i, u)`` from above and touches it at ``v[k]``."""
+        """Return a quadratic that bounds ``u -> sum_i weights[i, k] d(x_i, u)`` from above and touches it at ``v[k]``."""
         return None
 
     def with_sums(self, x: Any, v: Tensor) -> tuple[Tensor, Callable[[Tensor], Sums]] | None:
-        """Distances (n, k), and ``sums`` for weights that are known only later, from one pass; None: take two."""
+        """Return distances (n, k) and a function from weights to ``sums``, from one pass; None if that takes two."""
         return None
 
     def stiffness(self, v: Tensor, curvature: Tensor, weights: Tensor) -> Tensor | None:
-        """Half the second derivative (k, L, L) of the cost along the first axis of v (k, L, ...), about.
+        """Approximate half the second derivative (k, L, L) of the cost along the first axis of v (k, L, ...).
 
-        Positive definite, from the ``sums``' curvature and each prototype's sum of weights (k,); None: the curvature is all
-        that is known.
+        Must be positive definite. ``curvature`` comes from ``sums``, ``weights`` (k,) are each prototype's sum of
+        weights. None if only the curvature is known.
         """
         return None
 
     def tensor(self, u: Tensor) -> Tensor:
-        """Apply the matrix of the quadratic that ``sums`` describes; the identity unless coordinates are mixed."""
+        """Apply the matrix of the quadratic that ``sums`` describes; by default the identity."""
         return u
 
     def barycenters(self, x: Tensor, weights: Tensor) -> Tensor | None:
-        """Minimisers (..., k, *shape) of ``sum_i weights[k, i] d(x_i, u)`` for x (..., n, *shape), differentiable.
+        """Return minimizers (..., k, *shape) of ``sum_i weights[k, i] d(x_i, u)`` for x (..., n, *shape), differentiable.
 
-        None where there is no closed form. ``x`` may carry leading dimensions, one problem each.
+        None if there is no closed form. Leading dimensions of ``x`` are separate problems.
         """
         return None
 
     def points(self, x: Any, shape: Sequence[int]) -> Tensor | None:
-        """Objects as rows of a prototype's coordinates, where distances are squared differences; None: they are not."""
+        """Return objects as rows of a prototype's coordinates if distances are squared differences, else None."""
         return None
 
     def combined(self, x: Any) -> SemiMetric | None:
-        """The metric to prototypes written as combinations of these objects, where these are shorter; None: they are not."""
+        """Return the metric to prototypes written as combinations of these objects if these are shorter, else None."""
         return None
 
     def to_means(self, distances: Tensor, between: Tensor, weights: Tensor) -> Tensor | None:
-        """Distances (n, k) to the barycentres of some points under ``weights`` (k, c), without these barycentres.
+        """Return distances (n, k) to barycentres of points under ``weights`` (k, c), without computing the barycentres.
 
-        ``distances`` (n, c) are those to the points, ``between`` (c, c) those among them. None: they don't say enough.
+        ``distances`` (n, c) are those to the points, ``between`` (c, c) those among them. None if these don't suffice.
         """
         return None
 
 
-NO_CLOSED_FORM = ClosedForm()  # knows nothing: every answer is None, the identity, or no
+NO_CLOSED_FORM = ClosedForm()  # every method returns None, the identity or False
 
 
 class CompiledPasses(ABC):  # noqa: B024 -- as above
-    """Passes over the objects without a tensor of all distances in between."""
+    """Passes over the objects that don't materialize a tensor of all distances."""
 
     def round(
         self,
@@ -138,23 +138,23 @@ class CompiledPasses(ABC):  # noqa: B024 -- as above
         weights: Tensor | None,
         tol: float,
     ) -> FusedRound | None:
-        """Masses minimised out, for a batch of runs ``v`` (runs, f, *shape); None where there is none for this input."""
+        """Return one pass over the objects for a batch of runs ``v`` (runs, f, *shape); None if not supported."""
         return None
 
     def masses(self, x: Any, v: Tensor, *, factors: Tensor, beta: float, delta2: float) -> Tensor | None:
-        """Masses (n, f + 1) for one run's prototypes; None where there is none for this input."""
+        """Return masses (n, f + 1) for one run's prototypes; None if not supported."""
         return None
 
     def nearest(self, x: Any, v: Tensor) -> tuple[Tensor, Tensor] | None:
-        """Distance to the nearest prototype and its number, (n,) each; None where there is none for this input."""
+        """Return the distance to the nearest prototype and its index, (n,) each; None if not supported."""
         return None
 
     def paired_gradients(self, a: Tensor, b: Tensor) -> tuple[Tensor, Tensor, Tensor] | None:
-        """``paired``, floored at 0, and its derivatives in ``a`` and ``b`` without a graph; None: differentiate it."""
+        """Return ``paired``, clipped at 0, and its derivatives in ``a`` and ``b``, without a graph; None: use autograd."""
         return None
 
     def pulls(self, a: Tensor, which: Tensor) -> Callable[[Tensor], tuple[Tensor, Tensor]] | None:
-        """A function of ``b``: distances (n,) of each ``a`` to the ``b`` of this number, and their sum's derivative."""
+        """Return a function of ``b``: distances (n,) of each ``a`` to ``b[which]``, and the derivative of their sum."""
         if self.paired_gradients(a[:1], a[:1]) is None:
             return None
 
@@ -166,25 +166,26 @@ class CompiledPasses(ABC):  # noqa: B024 -- as above
         return at
 
 
-NO_COMPILED_PASSES = CompiledPasses()  # has none
+NO_COMPILED_PASSES = CompiledPasses()  # supports none
 
 
 class Learner:
-    """How a metric fills in from the data what its user left open.
+    """How a metric learns from the data the parameters that its user left open.
 
-    ``describe`` and ``fitted_to`` do the same for data in blocks: a description of each, merged, then one metric.
+    ``describe`` and ``fitted_to`` do this for data in blocks: each block is described, the descriptions are merged, and
+    one metric is fitted to them.
     """
 
     def fitted(self, x: Any, weights: Tensor | None) -> SemiMetric:
-        """The metric with everything it learns from the objects filled in."""
+        """Return the metric fitted to the objects."""
         return self.fitted_to(self.describe(x, weights))
 
     def describe(self, x: Any, weights: Tensor | None) -> Described | None:
-        """What ``fitted_to`` must know of some of the objects, in a form that merges; None: nothing."""
+        """Return what ``fitted_to`` needs to know of some objects, as a mergeable value; None if nothing."""
         raise self._needs_all()
 
     def fitted_to(self, description: Any) -> SemiMetric:
-        """``fitted`` from the merged descriptions of all blocks; comes with ``describe``."""
+        """Return the metric fitted to the merged descriptions of all blocks."""
         raise self._needs_all()
 
     def _needs_all(self) -> TypeError:
@@ -196,7 +197,7 @@ class Learner:
 
 
 class Moments(NamedTuple):
-    """Weight, mean (p,) and sum of outer products of deviations (p, p) of some rows; adds up over blocks of rows."""
+    """Weight, mean (p,) and scatter (p, p) of rows: sums of outer products of deviations; mergeable over blocks."""
 
     weight: float
     mean: NDArray[np.float64]
@@ -204,7 +205,7 @@ class Moments(NamedTuple):
 
     @staticmethod
     def of(rows: NDArray[np.float64], weights: NDArray[np.float64] | None) -> Moments:
-        """Of rows (n, p)."""
+        """Return the moments of rows (n, p)."""
         w = np.ones(len(rows)) if weights is None else np.asarray(weights, dtype=np.float64)
         total = float(w.sum())
         mean = (w @ rows) / (total if total > 0 else 1.0)
@@ -212,7 +213,7 @@ class Moments(NamedTuple):
         return Moments(total, mean, (deviations * w[:, None]).T @ deviations)
 
     def merge(self, other: Moments) -> Moments:
-        """Two blocks together (Chan, Golub and LeVeque)."""
+        """Merge the moments of two blocks (Chan, Golub and LeVeque)."""
         weight = self.weight + other.weight
         if weight == 0:
             return self
@@ -225,9 +226,9 @@ class SemiMetric(Savable, ABC):
     r"""A way to compare two objects: symmetric, never negative, zero between equal ones.
 
     A semi-metric must implement one method, ``pairwise``, differentiable in its second argument, and name the ``space``
-    it measures. The triangle inequality is not asked for. Everything else has a default. A metric that knows more says so
-    with up to three objects, and is then solved faster: a ``closed_form`` of its barycentres or a quadratic bound,
-    ``compiled`` passes, and a ``learner`` for what it takes from the data.
+    it measures. It need not satisfy the triangle inequality. Everything else has a default. Up to three capabilities
+    make fits faster: a ``closed_form`` of barycentres or a quadratic bound, ``compiled`` passes, and a ``learner`` for
+    what the metric takes from the data.
 
     Examples
     --------
@@ -242,130 +243,130 @@ class SemiMetric(Savable, ABC):
 
     name: ClassVar[str] = ""
     space: ClassVar[type[Space]] = RealVectors
-    #: What the columns are, in their order, where a metric compares rows of a fixed number of them.
+    #: Names of the columns in their order, if the metric compares rows of a fixed number of columns.
     column_names: ClassVar[tuple[str, ...]] = ()
-    #: Whether ``pairwise`` runs where its tensors are; False for one that only has code for the CPU.
+    #: Whether ``pairwise`` runs on the device of its tensors; False if it only runs on the CPU.
     gpu: ClassVar[bool] = True
-    #: The power of a length that ``d`` grows like: 2 where it is a square, 1 for a true metric.
+    #: The power of a length that ``d`` is proportional to: 2 for squared distances, 1 for a true metric.
     degree: ClassVar[float] = 2.0
-    #: The distance of two objects that have nothing in common, where there is such a thing.
+    #: The distance of two unrelated objects, if there is an upper limit.
     unrelated: ClassVar[float] = math.inf
-    #: Whether objects may also be sparse rows (``softecm.spaces.sparse.SparseRows``), which are never written out.
+    #: Whether objects may also be sparse rows (``softecm.spaces.sparse.SparseRows``), which stay sparse.
     sparse: ClassVar[bool] = False
-    #: Whether fits may go most of their way in single precision: it has kernels for that, which lose little.
+    #: Whether fits may run mostly in single precision: its kernels support this with little loss.
     single: ClassVar[bool] = False
-    #: Whether prototypes are objects themselves, given by their numbers: there is then nothing to differentiate.
+    #: Whether prototypes are objects, given by their indices, so that there is nothing to differentiate.
     discrete: ClassVar[bool] = False
-    #: Whether ``doubts`` may have something to say, for which some objects are sampled.
+    #: Whether ``doubts`` may return something; if so, some objects are sampled for it.
     has_doubts: ClassVar[bool] = False
-    finding: str = ""  # what a fitted metric has found about the columns, in a sentence
+    finding: str = ""  # what a fitted metric has learned about the columns, as a sentence
 
     @abstractmethod
     def pairwise(self, x: Any, v: Tensor) -> Tensor:
-        """Distances of every object to every prototype: encoded objects (n), (k, *shape) -> (n, k)."""
+        """Return the distances of encoded objects (n) to prototypes (k, *shape), as (n, k)."""
 
     @property
     def closed_form(self) -> ClosedForm:
-        """Barycentres in closed form, or a quadratic bound of the cost; by default derivatives are all there is."""
+        """Barycentres in closed form, or a quadratic bound of the cost; by default only derivatives are used."""
         return NO_CLOSED_FORM
 
     @property
     def compiled(self) -> CompiledPasses:
-        """Whole passes over the objects as kernels; by default ``pairwise``, block by block."""
+        """Passes over the objects as kernels; by default ``pairwise`` is called block by block."""
         return NO_COMPILED_PASSES
 
     @property
     def learner(self) -> Learner | None:
-        """How the metric learns from data; None: it has nothing to learn."""
+        """How the metric learns from data; None if it learns nothing."""
         return None
 
     @property
     def weighing(self) -> Weighing | None:
-        """How weights of several views are found with the clusters; None: there is nothing to weigh."""
+        """How view weights are learned together with the clusters; None if there are none."""
         return None
 
     @final
     def fitted(self, x: Any, weights: Tensor | None) -> SemiMetric:
-        """The metric with what it learns from encoded objects filled in; itself where it learns nothing."""
+        """Return the metric fitted to encoded objects, or itself if it learns nothing."""
         return self if self.learner is None else self.learner.fitted(x, weights)
 
     def for_clusters(self, n_clusters: int) -> SemiMetric:
-        """The metric that learns from data knowing how many clusters are looked for; the same for most metrics."""
+        """Return the metric with the number of clusters that its learner may use; most metrics ignore it."""
         return self
 
     def open_space(self, space: Space) -> Space:
-        """The space for objects to come, which may lack what the fitted metric does not look at."""
+        """Return the space for new objects, which may lack attributes that the fitted metric ignores."""
         return space
 
     def paired(self, a: Tensor, b: Tensor) -> Tensor:
-        """Distances between rows of the same number: (k, *shape), (k, *shape) -> (k,)."""
+        """Return distances between rows of the same index: (k, *shape), (k, *shape) -> (k,)."""
         parts = [
             self.pairwise(a[i : i + 16], b[i : i + 16]).diagonal() for i in range(0, len(a), 16)
-        ]  # a few needless pairs cost less than a call a pair
+        ]  # computing a few extra pairs costs less than one call per pair
         return torch.cat(parts) if parts else a.new_zeros(0)
 
     def separate(self, v: Tensor) -> Sequence[tuple[SemiMetric, Tensor]]:
-        """Parts of prototypes (..., *shape) whose barycentres are found one by one, each with its metric."""
+        """Split prototypes (..., *shape) into parts with independent barycentres, each with its metric."""
         return [(self, v)]
 
     def terms(self, x: Any, v: Tensor) -> Tensor | None:
-        """What each attribute adds to each distance (n, k, attributes); None where distances don't add up so."""
+        """Return each attribute's contribution to each distance (n, k, attributes); None if distances are no such sums."""
         return None
 
     def doubts(self, x: Any, clusters: Tensor) -> Sequence[str]:
-        """What the user should know about clusters (c, *shape) that were fitted to objects; nothing by default."""
+        """Return warnings about clusters (c, *shape) fitted to objects; none by default."""
         return ()
 
     def cost_of_distance(self, shape: Sequence[int]) -> float:
-        """Roughly how many multiplications one distance to a prototype of this shape costs."""
+        """Estimate the number of multiplications in one distance to a prototype of this shape."""
         return float(math.prod(shape))
 
     def scale_power(self, x: Any) -> float:
-        """The power of these objects' distances at which deviations from what is usual are meant: roots."""
+        """Return the power of these objects' distances in which typical deviations are measured; by default the root."""
         return 0.5
 
     def step(self, space: Space) -> float:
-        """What differing in one attribute of a space adds where it adds all or nothing; 0 where all differ by degrees."""
+        """Return what differing in an all-or-nothing attribute adds to a distance; 0 if all attributes differ by degrees."""
         return space.step
 
     def make_space(self) -> Space:
-        """The space, not yet fitted, with whatever options of the metric concern it."""
+        """Return the unfitted space with the options of this metric."""
         return RealVectors(expected=self.column_names) if self.column_names else self.space()
 
     def samples(self, generator: torch.Generator, n: int) -> Encoded:
-        """Random encoded objects for the contract tests: by default those of the space, with the metric's columns."""
+        """Return random encoded objects for the contract tests: by default the space's, with the metric's columns."""
         x = self.space.samples(generator, n)
         return x[:, : len(self.column_names)] if isinstance(x, Tensor) and self.column_names else x
 
     def check_fitted(self, space: Space, focal: FocalSets) -> None:
-        """Refuse a metric out of a file that does not know what it learns in a fit, or that does not fit space and sets."""
+        """Raise ``Misfit`` if a metric read from a file is not fitted, or does not match the space and sets."""
         if space.sparse and not self.sparse:
             raise Misfit(f"the metric {type(self).__name__} does not measure sparse rows")
 
     def parameters(self) -> dict[str, object]:
-        """Plain values from which ``type(self)(**parameters)`` builds the metric again."""
+        """Return plain values from which ``type(self)(**parameters)`` rebuilds the metric."""
         return {f.name: getattr(self, f.name) for f in fields(self)} if is_dataclass(self) else {}
 
 
 def metric_rule(content: Content, node: object, where: str) -> None:
-    """What a file may hold for a metric: one of the library's, or one that its user must give again."""
+    """Validate a metric in a model file: one of the library's, or a placeholder for one that the user must provide."""
     if not (isinstance(node, Mapping) and set(node) == {"metric"}):
         own(SemiMetric)(content, node, where)
 
 
 def not_learned(metric: SemiMetric) -> Misfit:
-    """For a metric out of a file that lacks what it would learn."""
+    """Return the error for a metric from a file without its learned values."""
     return Misfit(f"the metric {type(metric).__name__} has not been fitted to data")
 
 
-BLOCK_CELLS = 1 << 20  # numbers held at once while objects stream through a CPU: 8 MB
-GPU_CELLS = 1 << 27  # the same on a GPU, where a block must be large enough to fill it
+BLOCK_CELLS = 1 << 20  # numbers held at once while the CPU processes a block of objects: 8 MB
+GPU_CELLS = 1 << 27  # the same for a GPU, which only large blocks keep busy
 
 
 def blocks(x: Encoded, prototypes: Tensor) -> list[slice]:
-    """Cut objects so that a block's distances to all prototypes (k, *shape) fit in a block."""
-    # A pair costs as many numbers as a prototype has: differences taken by broadcasting, or sums over alignments. Sparse
-    # rows are multiplied as they are.
+    """Split objects so that a block's distances to all prototypes (k, *shape) fit in memory."""
+    # A pair takes as many numbers as a prototype has: differences are broadcast, or alignments summed. Sparse rows are
+    # multiplied instead.
     if isinstance(x, WholeRows):
         return [slice(0, len(x))]
     each = len(prototypes) if isinstance(x, SparseRows) else prototypes.numel()
@@ -375,7 +376,7 @@ def blocks(x: Encoded, prototypes: Tensor) -> list[slice]:
 
 
 def distances_of(metric: SemiMetric, x: Encoded, v: Tensor, *, first: int = 0) -> Tensor:
-    """Distances (n, k) of objects to prototypes, block by block, looked at; ``first`` is the first object's number."""
+    """Compute distances (n, k) block by block and validate them; ``first`` is the index of the first object."""
     parts = [v.new_empty(0, len(v))]
     with torch.no_grad():
         for rows in blocks(x, v):
@@ -387,7 +388,7 @@ def distances_of(metric: SemiMetric, x: Encoded, v: Tensor, *, first: int = 0) -
 
 
 def nearest_of(metric: SemiMetric, x: Encoded, v: Tensor, *, first: int = 0) -> tuple[Tensor, Tensor]:
-    """Distance to the nearest prototype and its number, (n,) each, on the CPU; ``first`` is the first object's number."""
+    """Return distance and index (n,) of the nearest prototype, on the CPU; ``first`` is the first object's index."""
     compiled = metric.compiled.nearest(x, v)
     if compiled is not None:
         return compiled[0].double().cpu(), compiled[1].cpu()
@@ -404,7 +405,7 @@ def nearest_of(metric: SemiMetric, x: Encoded, v: Tensor, *, first: int = 0) -> 
 
 
 def check_kind(name: str, d: Tensor) -> None:
-    """Refuse distances that are no numbers compiled code reads, or that no prototype can move along."""
+    """Raise ValueError for distances that are not dense floats, which gradients and compiled code need."""
     if not d.is_floating_point():
         raise ValueError(
             f"metric {name} must return distances as floating-point numbers; got {d.dtype}. Prototypes move along its "
@@ -418,7 +419,7 @@ def check_kind(name: str, d: Tensor) -> None:
 
 
 def check_distances(metric: SemiMetric, d: Tensor, n: int, k: int, first: int = 0) -> None:
-    """Refuse what no semi-metric may return, saying which object and prototype it was."""
+    """Raise ValueError for distances that no semi-metric may return, naming the object and prototype."""
     name = metric.name or type(metric).__name__
     check_kind(name, d)
     if d.shape != (n, k):
@@ -429,7 +430,7 @@ def check_distances(metric: SemiMetric, d: Tensor, n: int, k: int, first: int = 
     values = d.detach()
     if not values.numel():
         return
-    low, high = torch.stack(torch.aminmax(values)).tolist()  # one look: NaN comes through
+    low, high = torch.stack(torch.aminmax(values)).tolist()  # one pass; NaN propagates
     if math.isfinite(low) and math.isfinite(high) and low >= -1e-6 * max(high, -low):
         return
     bad = ~torch.isfinite(values)

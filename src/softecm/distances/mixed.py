@@ -1,4 +1,4 @@
-"""Distance between rows of a table with columns of different kinds, gaps allowed."""
+"""Distance between rows of a table with columns of different kinds, missing values allowed."""
 
 from __future__ import annotations
 
@@ -33,10 +33,10 @@ from softecm.spaces.encoded import EncodedTable
 from softecm.spaces.tables import ColumnChoice, Table, TableOptions
 
 SCALINGS = ("std", "range", "robust", "none")
-LEAST = 1e-9  # of all weight: a column keeps so much of it, so that no prototype is lost in it
+LEAST = 1e-9  # least share of the weight for a column, so that prototypes keep a value in it
 WEIGHTS = "Or give numbers, by column, or None, by which all count alike."
-SHOWN = 5  # names in a sentence
-HELD = 0.01  # of all weight: a row that has less says nothing about its group
+SHOWN = 5  # names listed in a sentence
+HELD = 0.01  # share of the weight; a row whose observed columns have less is uncertain
 
 
 @dataclass(frozen=True)
@@ -48,33 +48,33 @@ class Mixed(Weighed):
         \sum_{\text{numbers}} \omega_l \frac{(x_l - v_l)^2}{s_l^2}
         + \sum_{\text{categories}} \tfrac{\omega_l}{2} \| e(x_l) - \pi_l \|^2 \Big)
 
-    A prototype has a number :math:`v_l` for each numeric, ordinal or date column and a distribution :math:`\pi_l` over the
-    categories of each other column. A missing cell is left out and the rest counts for it in proportion; a row without
-    gaps is left as it is. Two rows that differ in a category are :math:`\omega_l` apart in it. A category the fit never
-    saw is as far from every prototype as can be, :math:`\omega_l`.
+    A prototype has a number :math:`v_l` for each numeric, ordinal or date column and a distribution :math:`\pi_l` over
+    the categories of each other column. Missing cells are skipped and the other cells scaled up in proportion; rows
+    without missing values are unchanged. Two rows that differ in a category are :math:`\omega_l` apart in it. A
+    category not seen in the fit has the largest distance to every prototype, :math:`\omega_l`.
 
     Parameters
     ----------
     categorical_features : list of names, positions or one mark per column, optional
-        Columns that are categories whatever their type. Text, categorical and boolean columns are by themselves.
+        Columns to treat as categories whatever their type. Text, categorical and boolean columns always are.
     ordinal_features : list or dict, optional
-        Columns of ordered levels, measured by the difference of ranks; a dict gives each its levels, lowest first.
-        Ordered categorical types are ordinal by themselves.
+        Columns of ordered levels, compared by the difference of ranks; a dict gives each its levels, lowest first.
+        Ordered categorical types are ordinal by default.
     weights : "auto", None, dict of names, or one number per column, default="auto"
-        The weights :math:`\omega_l`, positive. "auto": estimators set aside columns that say nothing about the groups they
-        look for, and measure numbers by their spread over all rows and within groups, far values left out, unless another
-        ``scaling`` than "std" is asked for; categories count ``category_weight``. It is found by a mixture model on at most
-        2000 rows (:mod:`softecm.distances.column_relevance`); with few rows a column, all count alike. ``feature_weights_``
-        says how much each counts, ``metric_reason_`` what was set aside; new tables may lack those columns.
-        None (or "equal"): all columns count alike, 1 for numbers, ranks and dates, ``category_weight`` for categories.
+        The weights :math:`\omega_l`, positive. "auto": estimators set aside columns that are irrelevant to the groups,
+        and scale numbers by their spread over all rows and within groups, outliers excluded, unless ``scaling`` differs
+        from "std"; categories have the weight ``category_weight``. A mixture model on at most 2000 rows finds the
+        weights (:mod:`softecm.distances.column_relevance`); with few rows per column, all are equal.
+        ``feature_weights_`` holds the weights, ``metric_reason_`` names the columns set aside; new tables may lack
+        those columns. None (or "equal"): 1 for numbers, ranks and dates, ``category_weight`` for categories.
     scaling : {"std", "range", "robust", "none"}, default="std"
         The unit :math:`s_l` of a number: standard deviation, range, interquartile range (divided by 1.349, its value for
         a standard normal variable), or 1: columns count as they are, dates and durations in days.
     category_weight : float, optional
-        What a mismatch costs. By default 2 (1 with ``scaling="range"``): the mean squared difference of two rows in a
-        column of standard deviation 1 is 2, the largest in a column of range 1 is 1.
+        The distance of a mismatch. By default 2 (1 with ``scaling="range"``): the mean squared difference of two rows
+        in a column of standard deviation 1 is 2, the largest in a column of range 1 is 1.
     max_levels : int, default=10000
-        More categories than this in a column are refused: such a column is likely an identifier.
+        Columns with more categories than this raise an error: they are likely identifiers.
 
     Examples
     --------
@@ -93,20 +93,18 @@ class Mixed(Weighed):
     scaling: str = "std"
     category_weight: float | None = None
     max_levels: int = 10_000
-    weights_of: str = field(
-        default=ALL, repr=False
-    )  # this and the next two: of rules that models saved before may have
+    weights_of: str = field(default=ALL, repr=False)  # this and the next two: rules in models saved by earlier versions
     exponent: float = field(default=2.0, repr=False)
     temperature: float = field(default=0.1, repr=False)
-    shares: tuple[float, ...] = field(default=(), repr=False)  # these are known where weights follow a rule
+    shares: tuple[float, ...] = field(default=(), repr=False)  # this and the following are set if weights follow a rule
     spreads: tuple[float, ...] = field(default=(), repr=False)
     common: tuple[float, ...] = field(default=(), repr=False)
     shapes: tuple[tuple[int, ...], ...] = field(default=(), repr=False)
-    columns: tuple[str, ...] = field(default=(), repr=False)  # the user's, in their order
-    order: tuple[int, ...] = field(default=(), repr=False)  # their places among numbers, then categories
+    columns: tuple[str, ...] = field(default=(), repr=False)  # the user's columns, in their order
+    order: tuple[int, ...] = field(default=(), repr=False)  # their positions among numbers, then categories
     by_set: Tensor | None = field(default=None, repr=False)
-    n_clusters: int | None = field(default=None, repr=False)  # how many groups the columns are to tell apart
-    finding: str = field(default="", repr=False)  # what was found about the columns, in a sentence
+    n_clusters: int | None = field(default=None, repr=False)  # number of groups that the columns should separate
+    finding: str = field(default="", repr=False)  # what was learned about the columns, as a sentence
     name = "mixed"
     space = Table
     part = "column"
@@ -120,7 +118,7 @@ class Mixed(Weighed):
     )
 
     def check_fitted(self, space: Space, focal: FocalSets) -> None:
-        """With the columns of the table, and weights that fit them."""
+        """Raise ``Misfit`` unless the columns of the table and the weights match."""
         super().check_fitted(space, focal)
         if not self.shares or not isinstance(space, Table):
             return
@@ -139,7 +137,7 @@ class Mixed(Weighed):
         self.check_rule(WEIGHTS)
 
     def make_space(self) -> Table:
-        """The table with this metric's options."""
+        """Return the table space with this metric's options."""
         weight = self.category_weight or (1.0 if self.scaling == "range" else 2.0)
         return Table(
             TableOptions(
@@ -159,18 +157,18 @@ class Mixed(Weighed):
 
     @property
     def parts(self) -> tuple[SemiMetric, ...]:
-        """Coordinates of prototypes are compared by their squared differences."""
+        """A squared difference for each part of the prototypes."""
         return (SquaredEuclidean(),) * len(self.shares)
 
     @property
     def units(self) -> list[float]:
-        """Each column's part of the spread of all."""
+        """Each column's share of the total spread."""
         total = math.fsum(self.spreads)
         return [size / total if size > 0 else 1.0 / len(self.spreads) for size in self.spreads]
 
     @property
     def feature_weights(self) -> dict[str, float | NDArray[np.float64]] | None:
-        """The weight of each column under a rule; they add up to 1. Where each set has its own, one a set."""
+        """The weight of each column under a rule, adding up to 1; by set if each set has its own."""
         if not self.shares:
             return None
         weights, aside = self.part_weights, set(self.set_aside)
@@ -178,23 +176,23 @@ class Mixed(Weighed):
 
     @property
     def least_held(self) -> float:
-        """A row that has next to no column that counts is as near to every cluster."""
+        """A row with almost no relevant column is equally near to every cluster."""
         return HELD if self.weights == AUTO else 0.0
 
     @property
     def set_aside(self) -> list[str]:
-        """Columns that do not count, for they say nothing about the groups."""
+        """Columns with no weight because they are irrelevant to the groups."""
         if self.weights != AUTO or not self.shares:
             return []
         return [name for name, share in zip(self.names, self.shares, strict=True) if share <= 2.0 * LEAST]
 
     def for_clusters(self, n_clusters: int) -> Mixed:
-        """With weights that are found for so many groups, where they are to be found and are not yet."""
+        """Return the metric with the number of groups, unless the weights are given or already learned."""
         known = self.weights != AUTO or self.shares
         return self if known else replace(self, n_clusters=n_clusters)
 
     def open_space(self, space: Space) -> Space:
-        """New tables may lack the columns that are set aside."""
+        """Return a space in which new tables may lack the columns set aside."""
         aside = set(self.set_aside)
         if not aside or not isinstance(space, Table):
             return space
@@ -203,7 +201,7 @@ class Mixed(Weighed):
 
     @property
     def learner(self) -> Learner | None:
-        """Weights by what columns say about the groups."""
+        """Learn weights from the columns' relevance to the groups."""
         if self.rule not in (None, AUTO, EQUAL) and not self.shares:
             raise ValueError(
                 f"weights must be 'auto', None or numbers by column; got {self.weights!r}, a rule that was removed "
@@ -213,7 +211,7 @@ class Mixed(Weighed):
 
     @property
     def weighing(self) -> None:
-        """Weights are known before the clusters are."""
+        """Weights are learned before the clusters."""
         return None
 
     @property
@@ -225,20 +223,20 @@ class Mixed(Weighed):
 
     @property
     def compiled(self) -> CompiledPasses:
-        """Rounds and masses, on the CPU."""
+        """Passes on the CPU."""
         if self.by_set is not None:
             return NO_COMPILED_PASSES
         return tables.WeighedPasses(self) if self.shares else tables.TablePasses()
 
     def roots(self, like: Tensor) -> Tensor:
-        """The root of each coordinate's factor (width,); 1 without a rule."""
+        """Return the root of each coordinate's factor (width,); 1 without a rule."""
         if not self.shares:
             return like.new_ones(like.shape[-1])
         pairs = zip(self.factors, self.shapes, strict=True)
         return like.new_tensor([math.sqrt(factor) for factor, shape in pairs for _ in range(shape[0])])
 
     def pairwise(self, x: EncodedTable | Tensor, v: Tensor) -> Tensor:
-        """Squared differences and mismatches, gaps left out."""
+        """Return squared differences and mismatches over observed cells."""
         if self.by_set is not None:
             return self.terms(x, v).sum(-1)
         if isinstance(x, Tensor):
@@ -251,11 +249,11 @@ class Mixed(Weighed):
         )
 
     def paired(self, a: Tensor, b: Tensor) -> Tensor:
-        """Squared lengths of the differences of matching rows."""
+        """Return squared differences of rows of the same index."""
         return ((a - b) * self.roots(a)).square().sum(-1)
 
     def terms(self, x: EncodedTable | Tensor, v: Tensor) -> Tensor:
-        """What each column adds."""
+        """Return each column's contribution."""
         if isinstance(x, Tensor):
             squares = (x[:, None] - v).square()
             if self.by_set is None:
@@ -270,19 +268,19 @@ class Mixed(Weighed):
         return terms[..., list(self.order)]
 
     def each(self, x: EncodedTable, v: Tensor) -> tuple[Tensor, Tensor | None]:
-        """Column by column, numbers first."""
+        """Return the distances by column, numbers first."""
         cells, there = tables.table_cells(x, v), x.there
         return cells / cells.new_tensor(self.units), None if there is None else there.to(cells)
 
     def step(self, space: Space) -> float:
-        """The largest weight of a category."""
+        """Return the largest weight of a category."""
         if not self.shares or not isinstance(space, Table):
             return space.step
         p, weights = len(space.layout.number_weights), space.layout.category_weights
         return max((weight * factor for weight, factor in zip(weights, self.factors[p:], strict=True)), default=0.0)
 
     def doubts(self, x: EncodedTable, clusters: Tensor) -> Sequence[str]:
-        """Of rows that have no column that counts."""
+        """Warn about rows with missing values in all relevant columns."""
         there = x.there
         if there is None or not self.shares:
             return ()
@@ -294,20 +292,20 @@ class Mixed(Weighed):
 
 @dataclass(frozen=True)
 class RelevanceLearner(Learner):
-    """Weights of columns by what they say about a number of groups, from a sample of the rows."""
+    """Learn column weights from their relevance to a number of groups, on a sample of the rows."""
 
     metric: Mixed
 
     def fitted(self, x: EncodedTable, weights: Tensor | None) -> SemiMetric:
-        """From rows in memory."""
+        """Learn from rows in memory."""
         return self.metric if self.metric.shares else super().fitted(x, weights)
 
     def describe(self, x: EncodedTable, weights: Tensor | None) -> TableSample:
-        """Some rows of a block."""
+        """Sample rows of a block."""
         return TableSample.of(x, weights)
 
     def fitted_to(self, description: TableSample) -> Mixed:
-        """From the rows that stand for all."""
+        """Learn from the sampled rows."""
         metric, layout = self.metric, description.layout
         assert metric.n_clusters is not None
         relevant = relevance(description, metric.n_clusters, scales=metric.scaling == SCALINGS[0])
@@ -321,7 +319,7 @@ class RelevanceLearner(Learner):
 
 
 def sentence(metric: Mixed, relevance: Relevance) -> str:
-    """What was found about the columns; nothing where there was nothing to find."""
+    """Describe what was learned about the columns; empty if there is nothing to report."""
     if metric.n_clusters == 1 or (relevance.trust == 0.0 and relevance.pays.sum() < 2):
         return ""
     if relevance.trust == 0.0:
@@ -338,7 +336,7 @@ def sentence(metric: Mixed, relevance: Relevance) -> str:
 
 
 def floored(shares: Sequence[float]) -> tuple[float, ...]:
-    """Shares of which none is 0."""
+    """Return positive shares."""
     raised = [max(share, LEAST) for share in shares]
     total = math.fsum(raised)
     return tuple(share / total for share in raised)

@@ -21,14 +21,14 @@ if TYPE_CHECKING:
 
 X = TypeVar("X")
 Rows = Tensor | SparseRows
-WIDE = 1 << 19  # numbers of all points together, from which differences are not taken all at once
-ROUNDING = 1e-14  # of the squared lengths: what is less than this is 0
+WIDE = 1 << 19  # numbers in all points together, above which differences are computed point by point
+ROUNDING = 1e-14  # relative to the squared lengths: smaller distances are rounded to 0
 
 
 def squared_differences(x: Rows, v: Tensor) -> Tensor:
-    """``||x_i - v_k||^2`` (n, p), (k, p) -> (n, k): from differences, so that nothing cancels, unless rows are sparse."""
+    """Return ``||x_i - v_k||^2`` (n, k) for (n, p), (k, p): from differences, so that nothing cancels, if ``x`` is dense."""
     if not isinstance(x, SparseRows):
-        if v.numel() > WIDE:  # a point at a time, which stays in the cache
+        if v.numel() > WIDE:  # one point at a time fits in the cache
             return torch.stack([(x - point).square().sum(-1) for point in v], 1)
         return (x[:, None] - v).square().sum(-1)
     lengths = x.squares.to(v.dtype)[:, None] + v.square().sum(-1)
@@ -37,22 +37,22 @@ def squared_differences(x: Rows, v: Tensor) -> Tensor:
 
 
 def weighted_sums(x: Rows, weights: Tensor) -> Sums:
-    """Sums of weights (k, 1) and of weighted objects (k, p), for weights (n, k)."""
+    """Return sums of weights (k, 1) and of weighted objects (k, p), for weights (n, k)."""
     return Sums(weights.sum(0)[:, None], x.sums(weights) if isinstance(x, SparseRows) else weights.T @ x)
 
 
 def weighted_means(x: Tensor, weights: Tensor) -> Tensor:
-    """Means of ``x`` (n, p) under each row of ``weights`` (k, n)."""
+    """Return means of ``x`` (n, p) under each row of ``weights`` (k, n)."""
     return weights @ x / weights.sum(1, keepdim=True)
 
 
 def matrix_of(x: Rows) -> Tensor | None:
-    """Rows that compiled passes take; None for sparse ones, and for objects that are no vectors."""
+    """Return rows for the compiled passes; None for sparse rows and for objects other than vectors."""
     return None if isinstance(x, SparseRows) or x.ndim != 2 else x
 
 
 def fused_vectors(x: Rows, v: Tensor, previous: Tensor | None, **cost: Unpack[RoundCost]) -> FusedRound | None:
-    """The compiled pass: x (n, p), v (runs, f, p)."""
+    """Run the compiled pass for x (n, p), v (runs, f, p)."""
     rows = matrix_of(x)
     if rows is None:
         return None
@@ -67,7 +67,7 @@ def fused_vectors(x: Rows, v: Tensor, previous: Tensor | None, **cost: Unpack[Ro
 
 
 def prices_of(cost: RoundCost) -> RoundPrices:
-    """What masses cost, as the kernels take it."""
+    """Convert the cost of mass to the kernels' arguments."""
     from softecm.kernels.rounds import RoundPrices
 
     weights = None if cost["weights"] is None else cost["weights"].double().numpy()
@@ -86,7 +86,7 @@ def _fused_on_gpu(x: Tensor, v: Tensor, previous: Tensor | None, **cost: Unpack[
 
 
 def fused_vector_masses(x: Rows, v: Tensor, *, factors: Tensor, beta: float, delta2: float) -> Tensor | None:
-    """Masses of CPU tensors x (n, p) for prototypes v (f, p), compiled."""
+    """Return masses of CPU tensors x (n, p) for prototypes v (f, p) from the compiled pass."""
     rows = matrix_of(x)
     if rows is None or rows.is_cuda:
         return None
@@ -99,28 +99,28 @@ def fused_vector_masses(x: Rows, v: Tensor, *, factors: Tensor, beta: float, del
 
 @dataclass(frozen=True)
 class VectorMeans(ClosedForm):
-    """The closed form of squared differences: barycentres are means."""
+    """Closed form of squared differences: barycentres are means."""
 
     quadratic = True
 
     def sums(self, x: Rows, v: Tensor, weights: Tensor) -> Sums:
-        """Exact: the cost is itself a quadratic."""
+        """Return the sums; the quadratic is the cost itself."""
         return weighted_sums(x, weights)
 
     def with_sums(self, x: Rows, v: Tensor) -> tuple[Tensor, Callable[[Tensor], Sums]] | None:
-        """For sparse rows: no derivative is needed, so none is prepared."""
+        """Return distances and sums of sparse rows, without preparing derivatives."""
         return (squared_differences(x, v), partial(weighted_sums, x)) if isinstance(x, SparseRows) else None
 
     def points(self, x: Rows, shape: Sequence[int]) -> Tensor | None:
-        """The rows, where they are written out."""
+        """Return dense rows as they are."""
         return None if isinstance(x, SparseRows) else x
 
     def combined(self, x: Rows) -> SemiMetric | None:
-        """For sparse rows that are fewer than their columns."""
+        """Return the metric for sparse rows that are fewer than their columns."""
         return CombinedSquares(x) if isinstance(x, SparseRows) and len(x) < x.width else None
 
     def to_means(self, distances: Tensor, between: Tensor, weights: Tensor) -> Tensor:
-        """Huygens: the mean of the squared distances to the points, less the points' own spread about their mean."""
+        """Apply Huygens' theorem: the mean squared distance to the points, less the points' spread about their mean."""
         shares = weights / weights.sum(1, keepdim=True)
         return (distances @ shares.T - 0.5 * ((shares @ between) * shares).sum(1)).clamp_min(0.0)
 
@@ -129,13 +129,13 @@ class VectorMeans(ClosedForm):
 
 @dataclass(frozen=True)
 class VectorPasses(CompiledPasses):
-    """The compiled passes over rows of numbers."""
+    """Compiled passes over rows of numbers."""
 
-    round = staticmethod(fused_vectors)  # on the CPU and, where it fits, on the GPU
+    round = staticmethod(fused_vectors)  # on the CPU, and on the GPU if the input fits
     masses = staticmethod(fused_vector_masses)  # on the CPU
 
     def nearest(self, x: Rows, v: Tensor) -> tuple[Tensor, Tensor] | None:
-        """On the CPU."""
+        """Return the nearest prototypes, on the CPU."""
         rows = matrix_of(x)
         if rows is None or rows.is_cuda:
             return None
@@ -146,50 +146,50 @@ class VectorPasses(CompiledPasses):
 
 
 class RowPasses(CompiledPasses, Generic[X]):
-    """The vectors' passes, for objects that can be written as rows whose squared differences are the distances."""
+    """Passes over vectors, for objects that can be written as rows whose squared differences are the distances."""
 
     passes: ClassVar[CompiledPasses] = VectorPasses()
 
     @abstractmethod
     def rows(self, x: X, shape: Sequence[int]) -> object:
-        """Objects as rows, beside prototypes of this shape; None where they can't be."""
+        """Return objects as rows for prototypes of this shape; None if not possible."""
 
     @abstractmethod
     def points(self, v: Tensor) -> Tensor:
-        """Prototypes (..., f, *shape) as rows of the same kind."""
+        """Return prototypes (..., f, *shape) as rows of the same kind."""
 
     @abstractmethod
     def back(self, fused: FusedRound, v: Tensor) -> FusedRound:
-        """What was summed up over rows, for prototypes."""
+        """Convert sums over rows back to prototypes' coordinates."""
 
     def round(self, x: X, v: Tensor, previous: Tensor | None, **cost: Unpack[RoundCost]) -> FusedRound | None:
-        """Of rows, turned back."""
+        """Run the pass over rows and convert the sums back."""
         rows = self.rows(x, v.shape[2:])
         before = None if previous is None else self.points(previous)
         fused = None if rows is None else self.passes.round(rows, self.points(v), before, **cost)
         return None if fused is None else self.back(fused, v)
 
     def masses(self, x: X, v: Tensor, **cost: Unpack[RunCost]) -> Tensor | None:
-        """Of rows: nothing to turn back."""
+        """Return the masses of rows."""
         rows = self.rows(x, v.shape[1:])
         return None if rows is None else self.passes.masses(rows, self.points(v), **cost)
 
 
 class ScaledPasses(RowPasses[X]):
-    """The same where a prototype is turned into a row by the roots of its coordinates' factors."""
+    """Passes over rows, with prototypes scaled by the roots of their coordinates' factors."""
 
     metric: Combined | Mixed
 
     def points(self, v: Tensor) -> Tensor:
-        """Each coordinate times its root."""
+        """Multiply each coordinate by its root."""
         return v * self.metric.roots(v)
 
     def back(self, fused: FusedRound, v: Tensor) -> FusedRound:
-        """The other way."""
+        """Divide by the roots."""
         return fused._replace(moment=fused.moment / self.metric.roots(v))
 
     def nearest(self, x: X, v: Tensor) -> tuple[Tensor, Tensor] | None:
-        """Of rows."""
+        """Return the nearest prototypes of rows."""
         rows = self.rows(x, v.shape[1:])
         return None if rows is None else self.passes.nearest(rows, self.points(v))
 
@@ -216,30 +216,30 @@ class SquaredEuclidean(SemiMetric):
     pairwise = staticmethod(squared_differences)
 
     def paired(self, a: Tensor, b: Tensor) -> Tensor:
-        """Squared lengths of the differences of matching rows."""
+        """Return squared differences of rows of the same index."""
         return (a - b).square().sum(-1)
 
     def terms(self, x: Rows, v: Tensor) -> Tensor:
-        """Squared differences, one a column."""
+        """Return squared differences by column."""
         return (in_full(x, len(v))[:, None] - v).square()
 
 
-TOGETHER = 16  # combinations that are written out at once
+TOGETHER = 16  # combinations that are computed in dense form at once
 
 
 @dataclass(frozen=True, eq=False)
 class CombinedMeans(ClosedForm):
-    """Means of combinations are combinations, with the objects' own weights."""
+    """Closed form for combinations: their means are combinations, too, with the objects' own weights."""
 
     metric: CombinedSquares
     quadratic = True
 
     def with_sums(self, x: WholeRows, v: Tensor) -> tuple[Tensor, Callable[[Tensor], Sums]]:
-        """Weights are the sums."""
+        """Return distances, and sums given the weights."""
         return self.metric.pairwise(x, v), partial(self.sums, x, v)
 
     def sums(self, x: WholeRows, v: Tensor, weights: Tensor) -> Sums:
-        """Weights are the sums."""
+        """Return the sums, which are the weights."""
         return Sums(weights.sum(0)[:, None], weights.T)
 
     barycenters = staticmethod(weighted_means)
@@ -247,9 +247,10 @@ class CombinedMeans(ClosedForm):
 
 @dataclass(frozen=True, eq=False)
 class CombinedSquares(SemiMetric, savable=False):
-    r"""What ``sqeuclidean`` is to :math:`\sum_j a_j x_j`, given the weights :math:`a` of all rows.
+    r"""Squared Euclidean distance to :math:`\sum_j a_j x_j`, given the weights :math:`a` of all rows.
 
-    Starts of wide sparse rows are compared with it on a sample: a prototype is then as many numbers as the sample has rows.
+    Initializations of wide sparse rows are compared with it on a sample: a prototype is then only as long as the sample
+    has rows.
     """
 
     rows: SparseRows
@@ -261,11 +262,11 @@ class CombinedSquares(SemiMetric, savable=False):
         return CombinedMeans(self)
 
     def make_space(self) -> Combinations:
-        """The rows' combinations."""
+        """Return the space of combinations of the rows."""
         return Combinations(self.rows)
 
     def pairwise(self, x: WholeRows | Tensor, v: Tensor) -> Tensor:
-        """Of the rows, or of combinations, to combinations (k, n); a few of these are written out at a time."""
+        """Return distances of the rows, or of combinations, to combinations (k, n), a few at a time in dense form."""
         if isinstance(x, Tensor):
             x = WholeRows(SparseRows.of_dense(self.rows.sums(x.T)))
         out = v.new_empty(len(x), len(v))

@@ -1,8 +1,9 @@
-"""One round of evidential c-means: on tables, numbers by differences, categories by lookup, gaps left out; and on vectors.
+"""One iteration of evidential c-means, for tables and vectors.
 
-Vectors are tables without categories and gaps; ``native/rounds.c`` has both, ``native/nearest.c`` the nearest of several
-points without the table of all distances. Objects are cut into parts whose number does not depend on the number of threads,
-and are summed in order: the same data give the same bits on any number of cores.
+Tables compare numbers by differences and categories by lookup, and skip missing values. Vectors are tables without
+categories and missing values. ``native/rounds.c`` has both; ``native/nearest.c`` finds the nearest of several points
+without storing all distances. Objects are split into parts whose number does not depend on the number of threads, and
+the parts are summed in order: results are bitwise equal on any number of cores.
 """
 
 from __future__ import annotations
@@ -30,11 +31,11 @@ from softecm.native.library import (
     status,
 )
 
-BLOCK = 128  # objects that stay in cache together, as in native/block.h
-CHUNKS = 64  # parts that are summed apart
-PARALLEL = 1_000_000  # operations below which one thread is faster than waking a second
-LANES = 4  # prototypes of a lookup table are padded to whole vectors
-SUM_BYTES = 1 << 26  # the parts' own sums, all together; bounds the number of parts where there are many levels
+BLOCK = 128  # objects per block, which fits in the cache; as in native/block.h
+CHUNKS = 64  # parts that are summed separately
+PARALLEL = 1_000_000  # operations below which one thread is faster than waking another
+LANES = 4  # prototypes of a lookup table are padded to a multiple of this
+SUM_BYTES = 1 << 26  # memory for the parts' sums; limits the number of parts if there are many levels
 
 _TABLE = (Array, Int, Int, Int, Array, Int, Int, Array, Array, Array, Int, Int, Int)
 _rounds = function("rounds", Tasks, *_TABLE, *[Array] * 8, Float, *[Int] * 4, *[Array] * 5, result=status)
@@ -42,38 +43,40 @@ _masses = function("masses", Tasks, *_TABLE, Array, Array, Int, Array, Float, Fl
 _distances = function("table_distances", Tasks, *_TABLE, Array, Array, Int, Array, result=status)
 _nearest = function("nearest", Tasks, Array, Int, Int, Int, Array, Int, Array, Array, result=status)
 
-#: Objects as the kernels take them: `TableData` with the sizes and kinds of its arrays, None for what there is none of.
+#: Objects as the kernels take them: the arrays of `TableData` with sizes and kinds; None for missing arrays.
 Arguments: TypeAlias = tuple[Reals | Codes | Bools | Ints | int | None, ...]
 
 
 class TableData(NamedTuple):
-    """Objects of a table as the kernels read them; empty arrays stand for what there is none of."""
+    """Objects of a table as the kernels read them; absent arrays are empty."""
 
     numbers: Reals  # (n, p)
     codes: Codes  # (n, q)
-    observed: Bools  # (n, p), or (0, p) without gaps
-    scale: Reals  # (n,), or (0,) without gaps
+    observed: Bools  # (n, p), or (0, p) without missing values
+    scale: Reals  # (n,), or (0,) without missing values
     slots: Ints  # (q,): first row of each column in a lookup table
     size: int  # rows of a lookup table
 
 
 class RoundSums(NamedTuple):
-    """What a round adds up over all objects."""
+    """Sums over all objects in one iteration."""
 
-    costs: Floats  # (runs,): sum over objects of the minimised cost
-    mass: Floats  # (runs, f, p): sums of w |A|^alpha m^beta over the objects that have the number; (runs, f, 1) without gaps
+    costs: Floats  # (runs,): sum over objects of the minimized cost
+    mass: (
+        Floats  # (runs, f, p): sums of w |A|^alpha m^beta over objects with the number; (runs, f, 1) if none is missing
+    )
     moment: Floats  # (runs, f, p): the same sums of w |A|^alpha m^beta x
-    counts: Floats  # (runs, slots, f): the same sums over the objects that have the level
-    changes: Floats  # (runs,): largest change of a mass; a lower bound where above ``tol``; inf without ``previous``
+    counts: Floats  # (runs, slots, f): the same sums over the objects with the level
+    changes: Floats  # (runs,): largest change of a mass; a lower bound if above ``tol``; inf without ``previous``
 
 
 class RoundPrices(NamedTuple):
-    """What masses cost in a batch of runs, how much each object counts, and how far masses may move in a converged run."""
+    """Parameters of the cost of mass in a batch of runs, the objects' weights and the convergence threshold."""
 
     weights: Floats | None  # (n,)
     factors: Floats  # (runs, f), the values of |A|^alpha
     beta: Floats  # (runs,)
-    delta2: Floats  # (runs,), inf where the empty set is switched off
+    delta2: Floats  # (runs,), inf if the empty set is switched off
     tol: float
 
 
@@ -85,13 +88,13 @@ def table_round(
     previous_tables: Floats | None,
     prices: RoundPrices,
 ) -> RoundSums:
-    """Masses, objective and sums of a batch of runs over all objects of a table.
+    """Compute masses, objective and sums of a batch of runs over all objects of a table.
 
     Parameters
     ----------
     data : TableData
-    prototypes, previous : (runs, f, p), the numbers' coordinates; ``previous`` None on the first round
-    tables, previous_tables : (runs, slots, f), what each level adds to the distance to each prototype
+    prototypes, previous : (runs, f, p), the numbers' coordinates; ``previous`` is None in the first iteration
+    tables, previous_tables : (runs, slots, f), contribution of each level to the distance to each prototype
     prices : RoundPrices
     """
     runs, f, p = prototypes.shape
@@ -111,7 +114,7 @@ def sum_over_objects(
     previous_tables: Floats | None,
     prices: RoundPrices,
 ) -> RoundSums:
-    """`table_round` for objects as the kernel takes them, and lookup tables that are padded already; None for vectors."""
+    """`table_round` for objects as the kernel takes them and padded lookup tables; ``tables`` is None for vectors."""
     runs, f, p = prototypes.shape
     n, q, has_gaps = int(objects[2]), int(objects[6]), objects[9] is not None  # type: ignore[arg-type]
     slots, lanes = (0, 0) if tables is None else tables.shape[1:]
@@ -137,7 +140,7 @@ def sum_over_objects(
 
 
 def table_distances(data: TableData, prototypes: Floats, table: Floats) -> Floats:
-    """Distances (n, k) of all objects to prototypes (k, p) with their lookup table (slots, k)."""
+    """Return distances (n, k) of all objects to prototypes (k, p) with their lookup table (slots, k)."""
     k = len(prototypes)
     objects, prototypes, padded = _one_run(data, prototypes, table)
     out = np.empty((len(data.numbers), k))
@@ -149,7 +152,7 @@ def table_distances(data: TableData, prototypes: Floats, table: Floats) -> Float
 def table_masses(
     data: TableData, prototypes: Floats, table: Floats, factors: Floats, beta: float, delta2: float
 ) -> Floats:
-    """The masses (n, f + 1) of all objects for one set of prototypes (f, p) with its lookup table (slots, f)."""
+    """Return the masses (n, f + 1) of all objects for prototypes (f, p) with their lookup table (slots, f)."""
     objects, prototypes, padded = _one_run(data, prototypes, table)
     return masses_of_objects(objects, prototypes, padded, factors, beta, delta2)
 
@@ -166,14 +169,14 @@ def masses_of_objects(
 
 
 def vectors(x: Reals, p: int) -> Arguments:
-    """Vectors (n, p) as the kernels take objects."""
+    """Return vectors (n, p) as the kernels take them."""
     n = len(x)
     x = expect("objects", x, REAL, (n, p))
     return x, kind(x), n, p, None, 0, 0, None, None, None, 0, 0, 0
 
 
 def nearest(x: Reals, v: Floats) -> tuple[Floats, Ints]:
-    """Squared distances of rows ``x`` (n, p) to the nearest of ``v`` (k, p), and which that is: the first of equals.
+    """Return squared distances of rows ``x`` (n, p) to the nearest of ``v`` (k, p), and its index; ties go to the first.
 
     Examples
     --------
@@ -190,7 +193,7 @@ def nearest(x: Reals, v: Floats) -> tuple[Floats, Ints]:
 
 
 def _one_run(data: TableData, prototypes: Floats, table: Floats) -> tuple[Arguments, Floats, Floats]:
-    """What the kernels take, held to its sizes, for prototypes (k, p) and their lookup table (slots, k)."""
+    """Validate and return the kernels' arguments for prototypes (k, p) and their lookup table (slots, k)."""
     (k, p), lanes = prototypes.shape, -(-len(prototypes) // LANES) * LANES
     table = expect("table", table, FLOAT64, (len(table), k))
     objects = _arguments(data, p, len(table), lanes)
@@ -198,7 +201,7 @@ def _one_run(data: TableData, prototypes: Floats, table: Floats) -> tuple[Argume
 
 
 def _arguments(data: TableData, p: int, slots: int, lanes: int) -> Arguments:
-    """A table's arrays, held to p numbers and to lookup tables of so many rows."""
+    """Return a table's arrays, validated for p numbers and lookup tables with ``slots`` rows."""
     n, q = data.codes.shape
     if data.size != slots:
         raise ValueError(
@@ -216,7 +219,7 @@ def _arguments(data: TableData, p: int, slots: int, lanes: int) -> Arguments:
 
 
 def _padded(tables: Floats, lanes: int) -> Floats:
-    """Lookup tables with zeros up to whole vectors."""
+    """Pad lookup tables with zeros to ``lanes`` columns."""
     out = np.zeros((*tables.shape[:-1], lanes))
     out[..., : tables.shape[-1]] = tables
     return out

@@ -1,4 +1,4 @@
-"""What a space is: raw data on one side, tensors on the other; the numbers and dissimilarities that it refuses."""
+"""The interface of spaces, which encode raw data as tensors; validation of numbers and dissimilarities."""
 
 from __future__ import annotations
 
@@ -21,17 +21,17 @@ if TYPE_CHECKING:
     from sklearn.base import BaseEstimator
 
 
-LARGEST = 1e150  # squares of larger numbers, and sums of them, leave the range of float64
+LARGEST = 1e150  # above this, squares and their sums overflow float64
 SQUARABLE = Range(-LARGEST, LARGEST)
 _LARGEST = {torch.float64: LARGEST, torch.float32: 1e18}
 _SMALLEST = {
     torch.float64: 1e-140,
     torch.float32: 1e-15,
-}  # squares of smaller differences lose their digits, then vanish
+}  # squares of smaller differences lose digits, then vanish
 
 
 def refuse_range(low: float, high: float, dtype: torch.dtype = torch.float64, what: str = "X") -> None:
-    """ValueError where numbers from ``low`` to ``high`` are too large to be squared, or differ too little."""
+    """Raise ValueError if numbers from ``low`` to ``high`` are too large to be squared, or differ too little."""
     refuse_large(max(-low, high), dtype, what)
     if 0.0 < high - low < _SMALLEST[dtype]:
         raise ValueError(
@@ -41,7 +41,7 @@ def refuse_range(low: float, high: float, dtype: torch.dtype = torch.float64, wh
 
 
 def refuse_large(largest: float, dtype: torch.dtype = torch.float64, what: str = "X") -> None:
-    """ValueError where the square of the largest number overflows."""
+    """Raise ValueError if the square of the largest number overflows."""
     if largest > _LARGEST[dtype]:
         raise ValueError(
             f"{what} must hold numbers of at most {_LARGEST[dtype]:g} in size; got {largest:g}. "
@@ -53,12 +53,14 @@ def _wider(dtype: torch.dtype) -> str:
     return "" if dtype == torch.float64 else f", or use {option('dtype', 'float64')}"
 
 
-ROUNDING = 1e-8  # differences of D and its transpose below this part of the largest dissimilarity are rounding
+ROUNDING = (
+    1e-8  # differences of D and its transpose below this share of the largest dissimilarity count as rounding errors
+)
 BLOCK_ROWS = 256
 
 
 def refuse_not_square(d: NDArray[np.floating]) -> None:
-    """Vectors given where dissimilarities are due."""
+    """Raise ValueError if a matrix of dissimilarities is not square."""
     if d.shape[0] != d.shape[1]:
         raise ValueError(
             f"X must be a square matrix of dissimilarities; got shape {d.shape}. Compute one with "
@@ -67,7 +69,7 @@ def refuse_not_square(d: NDArray[np.floating]) -> None:
 
 
 def refuse_dissimilarities(rows: object, use: str = "") -> None:
-    """The reverse: dissimilarities given where objects are due, as far as that can be seen."""
+    """Raise ValueError if rows of numbers look like dissimilarities."""
     if not isinstance(rows, np.ndarray) or rows.ndim != 2 or len(rows) < 3 or rows.shape[0] != rows.shape[1]:
         return
     largest = float(rows.max())
@@ -82,7 +84,7 @@ def refuse_dissimilarities(rows: object, use: str = "") -> None:
 
 
 def refuse_other_width(estimator: BaseEstimator, X: object) -> None:
-    """New objects must be compared to all training objects."""
+    """Raise ValueError unless new objects have dissimilarities to all training objects."""
     shape, n = tuple(getattr(X, "shape", ())), estimator.n_features_in_
     if len(shape) == 2 and shape[1] != n:
         raise ValueError(
@@ -93,7 +95,7 @@ def refuse_other_width(estimator: BaseEstimator, X: object) -> None:
 
 
 def refuse_not_finite(d: NDArray[np.floating]) -> None:
-    """NaN and infinity, with the place."""
+    """Raise ValueError for NaN and infinity, naming the cell."""
     if np.isfinite(d.sum()) and np.isfinite(d.max()):
         return
     bad = ~np.isfinite(d)
@@ -108,7 +110,7 @@ def refuse_not_finite(d: NDArray[np.floating]) -> None:
 
 
 def refuse_negative(d: NDArray[np.floating]) -> None:
-    """A dissimilarity below zero, or too large or too small to be squared."""
+    """Raise ValueError for a negative dissimilarity, or for values too large or too small to be squared."""
     if d.min() < 0:
         i, j = np.unravel_index(int(d.argmin()), d.shape)
         raise ValueError(
@@ -120,7 +122,7 @@ def refuse_negative(d: NDArray[np.floating]) -> None:
 
 
 def symmetric(d: NDArray[np.floating]) -> NDArray[np.floating]:
-    """The matrix with rounding differences between its triangles removed; refused where they are more than that."""
+    """Return the symmetric matrix, rounding errors averaged out; raises ValueError if the asymmetry is larger."""
     largest = float(d.max())
     diagonal = np.abs(np.diagonal(d))
     if diagonal.max() > ROUNDING * largest:
@@ -152,7 +154,7 @@ def symmetric(d: NDArray[np.floating]) -> NDArray[np.floating]:
 
 
 def check_indices(name: str, indices: ArrayLike, n: int, count: int | None = None) -> NDArray[np.int64]:
-    """Different numbers of training objects, ``count`` of them where given."""
+    """Return distinct indices of training objects; ``count`` of them if given."""
     rows = np.asarray(indices)
     whole = rows.ndim == 1 and len(rows) > 0 and rows.dtype.kind in "iuf" and bool((rows == np.round(rows)).all())
     right = whole and len(np.unique(rows)) == len(rows) and 0 <= rows.min() <= rows.max() < n
@@ -166,7 +168,7 @@ def check_indices(name: str, indices: ArrayLike, n: int, count: int | None = Non
 
 
 def check_enough(n_clusters: int, n: int) -> None:
-    """At least one object a cluster."""
+    """Raise ValueError if there are fewer objects than clusters."""
     if n < n_clusters:
         raise ValueError(
             f"{option('n_clusters')} must be at most the number of objects; got {option('n_clusters', n_clusters)} for "
@@ -179,37 +181,37 @@ ColumnKind: TypeAlias = Literal["number", "category", "date", "duration"]
 
 
 class Encoded(Protocol):
-    """Objects as the distances see them: a plain tensor, or a small value that is cut and moved like one.
+    """Objects as the distances take them: a tensor, or a small value that is indexed and moved like one.
 
-    Whoever passes objects on asks for this; a space and its metrics, which look inside, name their own kind.
+    Code that only passes objects on takes this type; a space and its metrics know the concrete one.
     """
 
     def __len__(self) -> int: ...
 
     def to(self, device: torch.device, /) -> Self:
-        """The same on another device."""
+        """Return a copy on another device."""
 
     def cpu(self) -> Self:
-        """The same in main memory."""
+        """Return a copy on the CPU."""
 
     def __getitem__(self, rows: slice | Tensor, /) -> Self: ...
 
 
 class ByRow:
-    """A frozen dataclass of tensors with a row an object, and of such values, that is cut and moved field by field."""
+    """A frozen dataclass of tensors with one row per object, and of such dataclasses; indexed and moved by field."""
 
     __dataclass_fields__: ClassVar[dict[str, Field[object]]]
-    of_all: ClassVar[tuple[str, ...]] = ()  # fields without rows, which are moved and not cut
+    of_all: ClassVar[tuple[str, ...]] = ()  # fields without rows, which are moved but not indexed
 
     def __getitem__(self, rows: slice | Tensor) -> Self:
         return self._mapped(lambda part: part[rows], self.of_all)
 
     def to(self, device: torch.device) -> Self:
-        """The same on another device."""
+        """Return a copy on another device."""
         return self._mapped(lambda part: part.to(device))
 
     def cpu(self) -> Self:
-        """The same in main memory."""
+        """Return a copy on the CPU."""
         return self.to(torch.device("cpu"))
 
     def _mapped(self, function: Callable[..., object], but: Sequence[str] = ()) -> Self:
@@ -226,49 +228,49 @@ def _mapped(function: Callable[..., object], part: object) -> object:
 
 
 class Described(Protocol):
-    """What a block of objects adds to a fit; neighbouring blocks are merged into one."""
+    """A summary of a block of objects for fitting; summaries of neighbouring blocks are merged."""
 
     def merge(self, other: Self, /) -> Self:
-        """Both together."""
+        """Return the merged summary."""
 
 
 class Space(Savable, ABC):
-    """Where objects live: turns raw data into tensors and prototypes back into something a person can read.
+    """The domain of objects: encodes raw data as tensors and decodes prototypes to readable values.
 
     A space is fitted once (it may learn columns, categories, scales) and then encodes any number of tables of the same
     kind. Prototypes are always one plain tensor ``(k, *shape)``.
     """
 
-    dtype: torch.dtype = torch.float64  # of what it encodes, once it is fitted
-    of_series: ClassVar[bool] = False  # objects are series, whatever is compared of them
-    noun: ClassVar[str] = "object"  # what one of them is called
-    holds_series: ClassVar[bool] = False  # prototypes are series, too, not features of series
-    step: float = 0.0  # what differing in one attribute adds to a distance where it adds all or nothing
-    sparse: bool = False  # whether objects are sparse rows: prototypes are much wider, those of sets not written down
+    dtype: torch.dtype = torch.float64  # of encoded objects, once fitted
+    of_series: ClassVar[bool] = False  # whether objects are series, whichever of their features are compared
+    noun: ClassVar[str] = "object"  # name for one object
+    holds_series: ClassVar[bool] = False  # whether prototypes are series, too, rather than features of series
+    step: float = 0.0  # contribution of an all-or-nothing attribute to a distance
+    sparse: bool = False  # whether objects are sparse rows: prototypes are much wider, and those of sets stay implicit
 
     def check(self, estimator: BaseEstimator, X: object, *, reset: bool) -> Any:
-        """Refuse what can't be encoded, with the remedy; sets the estimator's ``n_features_in_`` where ``reset``."""
+        """Validate data and raise errors that say what to do; ``reset`` sets the estimator's ``n_features_in_``."""
         return X
 
     @property
     def kinds(self) -> Sequence[ColumnKind]:
-        """What each column of a table holds, so that new files are read alike; empty where objects are no rows."""
+        """The kind of each column of a table, so that new files are read alike; empty if objects are not rows."""
         return ()
 
     def weighted(self, weights: NDArray[np.float64] | None) -> Self:
-        """The space told how much each object counts, before ``fit``; for those that learn scales from data."""
+        """Return the space with the objects' weights, before ``fit``; used by spaces that learn scales."""
         return self
 
     def fit(self, X: Any, *, dtype: torch.dtype) -> Self:
-        """Learn what is needed to encode ``X`` and later data of the same kind; returns the fitted space."""
+        """Learn what encoding ``X`` and later data of the same kind needs; returns the fitted space."""
         return self.fit_described(self.describe(X), dtype=dtype)
 
     def describe(self, X: Any) -> Described:
-        """What ``fit`` must know of some of the objects, in a form that merges; or override ``fit``."""
+        """Return what ``fit`` needs to know of some objects, as a mergeable value; an alternative is to override ``fit``."""
         raise self._needs_all()
 
     def fit_described(self, description: Any, *, dtype: torch.dtype) -> Self:
-        """``fit`` from the merged descriptions of all blocks; comes with ``describe``."""
+        """Fit to the merged descriptions of all blocks."""
         raise self._needs_all()
 
     def _needs_all(self) -> TypeError:
@@ -278,84 +280,84 @@ class Space(Savable, ABC):
         )
 
     def named(self, names: Sequence[str]) -> Self:
-        """The fitted space with the names of its columns, where it keeps such."""
+        """Return the fitted space with names for its columns, if it stores them."""
         return self
 
     @abstractmethod
     def encode(self, X: Any) -> Any:
-        """Checked data as an ``Encoded`` value on the CPU."""
+        """Encode validated data as an ``Encoded`` value on the CPU."""
 
     @abstractmethod
     def decode(self, prototypes: Tensor) -> Any:
-        """Prototypes (k, *shape) as people know them."""
+        """Convert prototypes (k, *shape) to the form of the raw data."""
 
     @abstractmethod
     def encode_prototypes(self, prototypes: object) -> Tensor:
-        """The inverse of ``decode``: prototypes given by a user, as a tensor (k, *shape)."""
+        """Convert prototypes in the form of the raw data to a tensor (k, *shape); the inverse of ``decode``."""
 
     def carried(self, other: Space, prototypes: Tensor, like: Tensor) -> Tensor | None:
-        """Prototypes (k, ...) of another space as those of this one, of which ``like`` is one; None where they can't be."""
+        """Convert prototypes (k, ...) of another space to this one, where ``like`` is a prototype; None if impossible."""
         alike = type(other) is type(self) and other.prototype_shape(prototypes) == self.prototype_shape(like)
         return self.encode_prototypes(other.decode(prototypes)) if alike else None
 
     @abstractmethod
     def starts(self, x: Any, rows: Tensor) -> Tensor:
-        """Prototypes (k, *shape) placed on the objects ``rows``."""
+        """Return prototypes (k, *shape) equal to the objects ``rows``."""
 
     def filled(self, x: Any, shares: Tensor, clusters: Tensor) -> Any:
-        """Objects whose missing cells have what is expected of them: a mean of clusters (c, *shape), by shares (n, c)."""
+        """Return objects with missing values imputed by means of clusters (c, *shape), weighted by ``shares`` (n, c)."""
         return x
 
     def numbers_of(self, x: Any, rows: Tensor) -> Tensor:
-        """What is measured of the objects ``rows``, (k, q): their first q coordinates, NaN where one is missing."""
+        """Return what is measured of the objects ``rows``, (k, q): their first q coordinates, NaN if missing."""
         return self.starts(x, rows).flatten(1)
 
     @property
     def number_names(self) -> Sequence[str]:
-        """What these are called; empty where they have no names."""
+        """Names of the columns of ``numbers_of``; empty if there are none."""
         return ()
 
     def middle(self, x: Any, rows: Tensor) -> Tensor:
-        """The mean (1, *shape) of prototypes placed on the objects ``rows``."""
+        """Return the mean (1, *shape) of prototypes equal to the objects ``rows``."""
         return self.starts(x, rows).mean(0)[None]
 
     @property
     def shape(self) -> tuple[int, ...]:
-        """The shape of one prototype of the fitted space, where prototypes are points."""
+        """The shape of one prototype of the fitted space, if prototypes are points."""
         raise TypeError(f"prototypes of {type(self).__name__} can't be one view of several.")
 
     @property
     def visible(self) -> Space:
-        """The space that prototypes are shown in: this one, or of several views the one that stands for all."""
+        """The space in which prototypes are shown: this one, or the main one of several views."""
         return self
 
     def visible_part(self, prototypes: Tensor) -> Tensor:
-        """What of prototypes (k, *shape) lies in ``visible``."""
+        """Return the part of prototypes (k, *shape) that lies in ``visible``."""
         return prototypes
 
     def coarser(self, x: Any) -> tuple[Space, Encoded] | None:
-        """The same objects with less detail, on which starts can be compared at a fraction of the time; None: no need."""
+        """Return the objects with less detail, to compare initializations in a fraction of the time; None if not needed."""
         return None
 
     def single(self, x: Any) -> tuple[Space, Encoded] | None:
-        """The same objects in single precision; None where that would lose what tells them apart, or they are so already."""
+        """Return the objects in single precision; None if this loses differences between them, or they already are."""
         return None
 
     def finer(self, prototypes: Tensor, coarse: Space) -> Tensor:
-        """Prototypes (..., *shape) of a coarser or single space as those of this one."""
+        """Convert prototypes (..., *shape) of a coarser or single-precision space to this one."""
         raise TypeError(f"{type(self).__name__} has no coarser space")
 
     def check_kind(self, expected: Space) -> None:
-        """Refuse a space out of a file that its metric does not measure in; ``expected`` is the metric's own, not fitted."""
+        """Raise ``Misfit`` for a space from a file that its metric can't use; ``expected`` is the metric's own, unfitted."""
         if not isinstance(expected, type(self)) or type(expected) is not type(self):
             raise Misfit(f"a metric on {type(expected).__name__} does not measure in {type(self).__name__}")
         self.check_options(expected)
 
     def check_options(self, expected: Self) -> None:
-        """Refuse a space out of a file with other options than its metric has, or parts that don't fit each other."""
+        """Raise ``Misfit`` if a space read from a file has other options than its metric, or inconsistent parts."""
 
     def check_prototypes(self, prototypes: Tensor) -> None:
-        """Refuse prototypes out of a file that are none of this space."""
+        """Raise ``Misfit`` for prototypes read from a file that don't belong to this space."""
         if self.prototype_shape(prototypes) != self.shape:
             raise Misfit(f"model_.prototypes should each have the shape {self.shape}")
         refuse_odd_numbers(prototypes)
@@ -366,38 +368,38 @@ class Space(Savable, ABC):
         """Names for the last axis of ``explain``."""
 
     def prototype_shape(self, prototypes: Tensor) -> tuple[int, ...]:
-        """The shape of one prototype, by which prototypes of another space of this kind are told apart."""
+        """Return the shape of one prototype, which identifies compatible spaces of this kind."""
         return tuple(prototypes.shape[1:])
 
     def keys(self, x: Any) -> NDArray[np.uint64]:
-        """One number per object that depends on its content alone: the order in which seeding draws."""
+        """Return one number per object that depends on its content alone: the order in which seeding draws."""
         return content_keys(np.asarray(x.reshape(len(x), -1)))
 
     @classmethod
     @abstractmethod
     def samples(cls, generator: torch.Generator, n: int) -> Encoded:
-        """Random encoded objects, for the contract tests."""
+        """Return random encoded objects for the contract tests."""
 
 
 def refuse_odd_numbers(prototypes: Tensor) -> None:
-    """Prototypes are floats that can be squared."""
+    """Raise ``Misfit`` unless prototypes are floats that can be squared."""
     if not prototypes.is_floating_point() or prototypes.dtype == torch.float16:
         raise Misfit("model_.prototypes should hold floats")
-    if not bool((prototypes.abs() <= LARGEST).all()):  # NaN is not
+    if not bool((prototypes.abs() <= LARGEST).all()):  # also False for NaN
         raise Misfit(f"model_.prototypes should hold finite numbers of at most {LARGEST:g} in size")
 
 
 def content_keys(rows: NDArray[np.generic]) -> NDArray[np.uint64]:
-    """Mix the bits of each row (n, q) into one 64-bit number.
+    """Hash each row (n, q) to a 64-bit number.
 
-    Seeding walks through the objects in this order, so that neither the order of rows nor the way equal rows are
-    written (twice, or once with weight 2) changes a draw.
+    Seeding visits objects in this order, so that draws depend neither on the order of rows nor on whether equal rows
+    are repeated or have a weight.
     """
     keys = np.full(len(rows), 0x9E3779B97F4A7C15, dtype=np.uint64)
     for start in range(0, len(rows), 1 << 16):
         key = keys[start : start + (1 << 16)]
         block = np.ascontiguousarray(rows[start : start + (1 << 16)], dtype=np.float64)
-        for column in (block + 0.0).view(np.uint64).T:  # + 0.0: -0.0 and 0.0 are equal
+        for column in (block + 0.0).view(np.uint64).T:  # + 0.0 makes -0.0 and 0.0 equal
             key ^= column
             key *= np.uint64(0xBF58476D1CE4E5B9)
             key ^= key >> np.uint64(29)
@@ -407,7 +409,7 @@ def content_keys(rows: NDArray[np.generic]) -> NDArray[np.uint64]:
 
 
 def weighted_quantile(values: NDArray[np.float64], q: float, weights: NDArray[np.float64]) -> float:
-    """The smallest value at which the share of weight reaches ``q`` (inverted CDF): a weight of 2 counts as two rows."""
+    """Return the smallest value whose cumulative weight reaches ``q`` (inverted CDF): a weight of 2 counts as two rows."""
     order = np.argsort(values, kind="stable")
     steps = np.cumsum(weights[order])
     position = int(np.searchsorted(steps, q * steps[-1] * (1.0 - 1e-12)))
@@ -417,10 +419,10 @@ def weighted_quantile(values: NDArray[np.float64], q: float, weights: NDArray[np
 def systematic(
     keys: NDArray[np.uint64], weights: NDArray[np.float64], size: int
 ) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
-    """So many objects, evenly over the running sum of weights in the order of their keys, and what each then counts.
+    """Return a systematic sample of ``size`` objects, ordered by keys, and the weight of each.
 
-    Keys are as good as random, so that the sample is; and they depend on content alone, so that neither the order of rows
-    nor copies in the place of weights change it.
+    Objects are drawn at equal steps of the cumulative weight. Keys are pseudorandom, so the sample is random; they
+    depend on content alone, so neither the order of rows nor repeated rows instead of weights change it.
     """
     order = np.argsort(keys, kind="stable")
     steps = np.cumsum(weights[order])

@@ -1,4 +1,4 @@
-"""Data as they came: one gate decides whether they are an array, sparse rows, a data frame, a list or several views."""
+"""Raw input data, dispatched by type: array, sparse rows, data frame, list or several views."""
 
 from __future__ import annotations
 
@@ -29,46 +29,46 @@ Frame: TypeAlias = nw.DataFrame[Any]
 Kind: TypeAlias = Literal["series", "categories", "numbers"]
 Checked = TypeVar("Checked")
 Arguments = ParamSpec("Arguments")
-IN_BLOCKS = ("dask.", "dask_expr.", "distributed.", "softecm.distributed.")  # dask_expr: frames until Dask 2025
+IN_BLOCKS = ("dask.", "dask_expr.", "distributed.", "softecm.distributed.")  # dask_expr: data frames until Dask 2025
 VIEWS_IN_BLOCKS = (
     "views in blocks must come as one list of delayed dicts, each with every view of its objects; got others. Or fit "
     "a sample of them, .compute()d, and give the rest to predict_partition piece by piece."
 )
-OTHER_TYPES = {"date": "dates", "datetime": "dates", "duration": "durations"}  # of columns that can't be numbers
+OTHER_TYPES = {"date": "dates", "datetime": "dates", "duration": "durations"}  # types of columns that can't be numbers
 
 
 @dataclass(frozen=True)
 class RawData:
-    """Data of one known kind, a class each; this one is for what is of none, such as a path, a column, or a lazy array."""
+    """Raw data, with a subclass for each type; this class holds the rest, such as a path, a column or a lazy array."""
 
-    value: Any  # arrays, frames, lists and sound sparse rows
-    frame: Frame | None = None  # a data frame, as narwhals has it
+    value: Any  # arrays, frames, lists and validated sparse rows
+    frame: Frame | None = None  # a data frame wrapped by narwhals
     views: Mapping[Any, RawData] | None = None  # several descriptions of the same objects, by name
     is_sparse: ClassVar[bool] = False
 
     @property
     def kind(self) -> Kind:
-        """What the objects are, by types and shapes alone: nothing is computed or loaded."""
+        """The kind of the objects from types and shapes alone; nothing is computed or loaded."""
         return "series" if getattr(self.value, "ndim", 2) == 3 else "numbers"
 
     @property
     def in_blocks(self) -> bool:
-        """Whether they are a Dask value, a list of such, or a source of blocks; by types only, nothing is loaded."""
+        """Whether data are a Dask value, a list of these, or a source of blocks; checks types only, nothing is loaded."""
         return type(self.value).__module__.startswith(IN_BLOCKS)
 
     def without(self, names: Collection[str] | None) -> RawData:
-        """A data frame, in memory or of Dask, or views, without some columns; anything else as it is."""
+        """Return a data frame (in memory or Dask) or views without some columns; other data are unchanged."""
         if not names:
             return self
         frame = nw.from_native(self.value, pass_through=True)
         return raw_data(_dropped(frame, names).to_native()) if isinstance(frame, nw.LazyFrame) else self
 
     def ids(self, left_out: Mapping[str, str] | None = None) -> NDArray[np.object_] | None:
-        """What the objects of a frame are called: by the column left out as an id, else by an index that is no count."""
+        """Return the names of a frame's objects: the column excluded as an id, else a non-default index."""
         return None
 
     def present(self, view: str) -> NDArray[np.bool_]:
-        """Which objects (n,) have this view: None, NaN alone, or an empty row of a table say that one has not."""
+        """Return a mask (n,) of objects that have this view: not None, all NaN, or an empty row of a table."""
         rows = np.asarray(self.value)
         if rows.ndim == 0:
             raise ValueError(f"view {view!r} must hold an entry for each object; got {type(self.value).__name__}.")
@@ -80,21 +80,21 @@ class RawData:
         return ~missing
 
     def filled(self, present: NDArray[np.bool_]) -> RawData:
-        """With the first object that is present standing in for those that are not."""
+        """Replace the objects that are not present by the first that is."""
         if present.all() or not present.any():
             return self
         return self.rows(np.where(present, np.arange(len(present)), int(present.argmax())))
 
     def rows(self, index: NDArray[np.int64]) -> RawData:
-        """Some of the objects, each as often as it is named."""
+        """Select objects by position, possibly repeated."""
         return RawArray(np.asarray(self.value)[index])
 
     def series(self) -> list[Array] | None:
-        """Series (steps, channels), where the data are an array or a list of such; None for anything else."""
+        """Return series (steps, channels) if the data are an array or a list of series, else None."""
         return None
 
     def refuse_no_table(self, name: str = "X", *, of_numbers: bool = False) -> None:
-        """Refuse what holds no rows, with what makes a table of it; ``of_numbers``: and columns whose type is no number.
+        """Raise TypeError for data without rows, saying how to make a table; ``of_numbers`` also checks the columns' types.
 
         Anything that may be a table passes.
         """
@@ -114,30 +114,32 @@ class RawData:
         return _single_values(column.to_list(), name) if isinstance(column, nw.Series) else ""
 
     def array(self) -> Array:
-        """As an array."""
+        """Convert to an array."""
         return np.asarray(self.value)
 
     def columns(self) -> tuple[Cells, ...]:
-        """The columns of a table; none of what has not two dimensions."""
+        """Return the columns of a table; empty if data are not two-dimensional."""
         array = self.array()
         return tuple(ArrayCells(j, array[:, j]) for j in range(array.shape[1])) if array.ndim == 2 else ()
 
     def numbers(self) -> dict[Name, Array] | None:
-        """The columns of a table of numbers, NaN where one is missing; None for what is no such table."""
+        """Return the columns of a numeric table, NaN for missing values; None for other data."""
         try:
             rows = np.asarray(self.value)
-            rows = rows.astype(np.float64) if rows.dtype.kind in "Oiu" else rows  # unsigned differences would wrap
+            rows = (
+                rows.astype(np.float64) if rows.dtype.kind in "Oiu" else rows
+            )  # unsigned differences would wrap around
         except (TypeError, ValueError, OverflowError):
             return None
         return dict(zip(count(), rows.T, strict=False)) if rows.ndim == 2 and rows.dtype.kind == "f" else None
 
     def refuse_words(self, name: str = "X") -> None:
-        """Refuse a column of text, dates or other objects where numbers are needed, by its name."""
+        """Raise an error naming a column of text, dates or other objects where numbers are needed."""
         for cells in self.columns():
             refuse_other_type(cells, OTHER_TYPES.get(cells.kind_by_type) or _first_word(cells, name), name)
 
     def checked_by(self, check: Callable[Arguments, Checked], *args: Arguments.args, **kw: Arguments.kwargs) -> Checked:
-        """What a check of scikit-learn's makes of the data; what is no number is refused by its place."""
+        """Return the result of a scikit-learn check; errors about non-numbers name their place."""
         try:
             return check(*args, **kw)
         except OverflowError:
@@ -155,7 +157,7 @@ class RawData:
             raise
 
     def table(self, name: str = "X") -> RawTable:
-        """A data frame or a 2-D array as columns."""
+        """Return a data frame or 2-D array as columns."""
         self.refuse_no_table(name)
         columns = self.columns()
         dimensions = 2 if columns or self.frame is not None else self.array().ndim
@@ -173,25 +175,25 @@ class RawData:
 
 @dataclass(frozen=True)
 class RawArray(RawData):
-    """An array, once without its mask or its gradients."""
+    """An array, without mask or gradients."""
 
     value: Array
     in_blocks = False
 
     @property
     def kind(self) -> Kind:
-        """An array of text alone would have made text of its numbers, too: refused elsewhere."""
+        """Object arrays with text are categories; text arrays may hold converted numbers and are rejected elsewhere."""
         if self.value.ndim == 3:
             return "series"
         words = self.value.ndim == 2 and self.value.dtype.kind == "O" and _holds_words(self.value.ravel())
         return "categories" if words else "numbers"
 
     def series(self) -> list[Array] | None:
-        """An array of three dimensions."""
+        """Return the series of a 3-D array."""
         return list(self.value) if self.value.ndim == 3 else None
 
     def refuse_no_table(self, name: str = "X", *, of_numbers: bool = False) -> None:
-        """An array of one dimension, or of dates."""
+        """Raise TypeError for a 1-D array, or for dates if ``of_numbers``."""
         if self.value.ndim == 1:
             super().refuse_no_table(name)
         elif of_numbers and self.value.dtype.kind in "mM":
@@ -203,19 +205,19 @@ class RawArray(RawData):
 
 @dataclass(frozen=True)
 class RawSparse(RawData):
-    """Sound sparse rows."""
+    """Validated sparse rows."""
 
     is_sparse: ClassVar[bool] = True
 
     def present(self, view: str) -> NDArray[np.bool_]:
-        """All of them."""
+        """Return True for all objects."""
         return np.ones(self.value.shape[0], dtype=np.bool_)
 
     def _instead_of_table(self, name: str) -> str:
         return ""
 
     def numbers(self) -> None:
-        """They are not written out."""
+        """Return None: sparse rows are never made dense."""
 
 
 @dataclass(frozen=True)
@@ -226,18 +228,18 @@ class RawFrame(RawData):
 
     @property
     def kind(self) -> Kind:
-        """By the columns' types."""
+        """Columns' types decide."""
         return "categories" if len(self.frame.select(~cs.numeric()).columns) else "numbers"
 
     def without(self, names: Collection[str] | None) -> RawData:
-        """Without some columns."""
+        """Drop columns."""
         if not names:
             return self
         frame = _dropped(self.frame, names)
         return RawFrame(frame.to_native(), frame)
 
     def ids(self, left_out: Mapping[str, str] | None = None) -> NDArray[np.object_] | None:
-        """By the column left out as an id, else by a pandas index that is no count."""
+        """Return the column excluded as an id, else a pandas index other than the default."""
         for name, reason in (left_out or {}).items():
             if reason.startswith("an id") and name in self.frame.columns:
                 return np.array([str(cell) for cell in self.frame[name].to_list()], dtype=object)
@@ -247,18 +249,18 @@ class RawFrame(RawData):
         return np.array([str(name) for name in index], dtype=object)
 
     def present(self, view: str) -> NDArray[np.bool_]:
-        """Rows with a cell that is not empty."""
+        """Return a mask of rows that are not empty."""
         columns = [column.to_list() for column in self.frame.iter_columns()]
         empty = [np.asarray([value is None or value != value for value in cells]) for cells in columns]
         return ~np.logical_and.reduce(empty) if empty else np.ones(len(self.frame), dtype=bool)
 
     def rows(self, index: NDArray[np.int64]) -> RawData:
-        """Some of the rows."""
+        """Select rows."""
         frame = self.frame[index.tolist()]
         return RawFrame(frame.to_native(), frame)
 
     def refuse_no_table(self, name: str = "X", *, of_numbers: bool = False) -> None:
-        """A frame without columns, or with some of dates."""
+        """Raise an error for a frame without columns, or with dates if ``of_numbers``."""
         if not self.frame.columns:
             raise ValueError(
                 f"{name} must have at least one column; got a data frame of {len(self.value)} rows without any."
@@ -267,24 +269,24 @@ class RawFrame(RawData):
             refuse_other_type(cells, OTHER_TYPES.get(cells.kind_by_type, ""), name)
 
     def columns(self) -> tuple[Cells, ...]:
-        """The frame's."""
+        """Return the frame's columns."""
         return tuple(SeriesCells(column.name, column) for column in self.frame.iter_columns())
 
     def numbers(self) -> dict[Name, Array]:
-        """By the names of columns."""
+        """Return the columns by name."""
         columns = self.frame.iter_columns()
         return {c.name: np.asarray(c.cast(nw.Float64).to_numpy(), dtype=np.float64) for c in columns}
 
 
 @dataclass(frozen=True)
 class RawList(RawData):
-    """A list or tuple: of rows, or of series."""
+    """A list or tuple of rows or series."""
 
     value: Sequence[Any]
 
     @property
     def kind(self) -> Kind:
-        """Series are arrays of steps, or rows of numbers that differ in length, which those of a table can't."""
+        """Arrays of steps are series, and so are numeric rows of different lengths, which a table can't have."""
         rows = self.value
         if rows and (all(getattr(row, "ndim", 0) == 2 for row in rows) or self._is_ragged()):
             return "series"
@@ -293,15 +295,15 @@ class RawList(RawData):
 
     @property
     def in_blocks(self) -> bool:
-        """Where the first entry is."""
+        """Whether the first entry is in blocks."""
         return bool(self.value) and RawData(self.value[0]).in_blocks
 
     def present(self, view: str) -> NDArray[np.bool_]:
-        """Entries that are not empty."""
+        """Return a mask of entries that are not empty."""
         return np.array([not _is_empty(one) for one in self.value], dtype=bool)
 
     def rows(self, index: NDArray[np.int64]) -> RawData:
-        """Some of the entries."""
+        """Select entries."""
         return RawList([self.value[i] for i in index.tolist()])
 
     def _is_ragged(self) -> bool:
@@ -311,7 +313,7 @@ class RawList(RawData):
         return not any(kind_of(cell) == "text" for row in self.value for cell in row)
 
     def series(self) -> list[Array] | None:
-        """A list of arrays of one or two dimensions."""
+        """Return the series if all entries are 1-D or 2-D arrays."""
         arrays = [row for row in self.value if isinstance(row, np.ndarray) and row.ndim in (1, 2)]
         alike = len(arrays) == len(self.value) > 0
         return [row.reshape(len(row), -1) for row in arrays] if alike else None
@@ -322,7 +324,7 @@ class RawList(RawData):
         return _single_values(self.value, name)
 
     def array(self) -> Array:
-        """Each cell as it is; numbers alone are better off as numbers."""
+        """Convert to an object array if it holds text, else to floats if possible."""
         first = self.value[0] if self.value else None
         if kind_of(first) == "text" or not isinstance(first, Sequence):
             return np.asarray(self.value)
@@ -335,18 +337,18 @@ class RawList(RawData):
 
 @dataclass(frozen=True)
 class RawViews(RawData):
-    """A dict, whose values are views of the same objects."""
+    """A dict of views of the same objects."""
 
     views: Mapping[Any, RawData] = field(default_factory=dict)
     in_blocks = False
 
     @staticmethod
     def of(views: Mapping[Any, RawData]) -> RawViews:
-        """Of several views."""
+        """Combine several views."""
         return RawViews({name: part.value for name, part in views.items()}, views=views)
 
     def without(self, names: Collection[str] | None) -> RawData:
-        """Each without some columns."""
+        """Drop columns of every view."""
         return RawViews.of({name: part.without(names) for name, part in self.views.items()}) if names else self
 
     def _instead_of_table(self, name: str) -> str:
@@ -355,17 +357,17 @@ class RawViews(RawData):
 
 @dataclass(frozen=True)
 class RawTable:
-    """A table column by column."""
+    """A table by column."""
 
     columns: tuple[Cells, ...]
-    backend: str | None  # pandas, polars, pyarrow; None for an array
+    backend: str | None  # pandas, polars or pyarrow; None for an array
 
     def __len__(self) -> int:
         return len(self.columns[0])
 
     @property
     def shape(self) -> tuple[int, int]:
-        """Rows and columns."""
+        """Number of rows and columns."""
         return len(self), len(self.columns)
 
     @property
@@ -375,16 +377,16 @@ class RawTable:
 
 
 def raw_data(X: Any, name: str = "X") -> RawData:
-    """Data with their kind: the one gate that whatever is given passes first.
+    """Dispatch input data by type; all data given by a user pass through here.
 
-    A masked cell is a missing cell: NaN among numbers, None elsewhere. Tensors leave their gradients behind. A damaged
-    sparse matrix and columns of the same name are refused.
+    Masked cells become missing values: NaN among numbers, None elsewhere. Tensors lose their gradients. Damaged sparse
+    matrices and duplicate column names raise an error.
     """
     if isinstance(X, RawData):
         return X
     if RawData(X).in_blocks:
         return RawData(X)
-    if issparse(X):  # SciPy has one that is a dict, too
+    if issparse(X):  # before the check for dicts: SciPy's DOK format is one
         return RawSparse(sound_rows(X, name))
     if isinstance(X, np.ndarray) and X.dtype.names:
         raise TypeError(
@@ -415,7 +417,7 @@ def raw_data(X: Any, name: str = "X") -> RawData:
 
 
 def _refuse_pair(X: Sequence[Any], name: str) -> None:
-    """Refuse objects and their names, or labels, in one tuple."""
+    """Raise TypeError for a tuple of objects and their names or labels."""
     if len(X) != 2 or not all(isinstance(part, Sized) for part in X) or len(X[0]) != len(X[1]):
         return
     of_objects = [getattr(part, "ndim", 1) > 1 or (_is_list(part) and any(map(_is_list, part))) for part in X]
@@ -431,12 +433,12 @@ def _is_list(part: object) -> bool:
 
 
 def as_plain(X: Any, name: str = "X") -> Any:
-    """Data of any kind as arrays, frames, lists and sound sparse rows, through the same gate."""
+    """Return data of any type as arrays, frames, lists and validated sparse rows."""
     return raw_data(X, name).value
 
 
 def as_numbers(X: object, name: str) -> NDArray[np.float64]:
-    """Numbers that are given beside the data, through the same gate."""
+    """Return numeric values given in addition to the data as an array."""
     plain = as_plain(X, name)
     try:
         if np.asarray(plain).dtype.kind in "cmM":
@@ -451,17 +453,17 @@ def as_numbers(X: object, name: str) -> NDArray[np.float64]:
 
 
 def read_table(X: object, name: str = "X") -> RawTable:
-    """A data frame or a 2-D array as columns."""
+    """Return a data frame or 2-D array as columns."""
     return raw_data(X, name).table(name)
 
 
 def without(X: object, names: Collection[str] | None) -> Any:
-    """A data frame, in memory or of Dask, or a dict of such, without some columns; anything else as it is."""
+    """Return a data frame (in memory or Dask), or a dict of these, without some columns; other data are unchanged."""
     return raw_data(X).without(names).value if names else X
 
 
 def ids_of(X: object, left_out: Mapping[str, str] | None = None) -> NDArray[np.object_] | None:
-    """What the objects of a frame are called: by the column left out as an id, else by a pandas index that is no count.
+    """Return the names of a frame's objects: the column excluded as an id, else a non-default pandas index.
 
     Examples
     --------
@@ -475,13 +477,13 @@ def ids_of(X: object, left_out: Mapping[str, str] | None = None) -> NDArray[np.o
 
 
 def _dropped(frame: Any, names: Collection[str]) -> Any:
-    """A frame, in memory or not, without some columns."""
-    unwanted = {str(name) for name in names}  # a model file has names as text
+    """Drop columns of a frame, in memory or lazy."""
+    unwanted = {str(name) for name in names}  # model files store names as text
     return frame.drop([name for name in frame.collect_schema().names() if str(name) in unwanted])
 
 
 def _is_empty(value: object) -> bool:
-    """None, NaN, or nothing but these."""
+    """Whether a value is None, NaN, or contains only these."""
     if value is None or (isinstance(value, float) and math.isnan(value)):
         return True
     if isinstance(value, np.ndarray) and value.dtype.kind == "f":
@@ -527,7 +529,7 @@ def _holds_words(cells: Iterable[Any]) -> bool:
 
 
 def _single_values(X: Sequence[Any] | Array, name: str) -> str:
-    """What is said of values in a row that can neither be rows nor numbers; empty where the first may be."""
+    """Return what is wrong with values that can neither be rows nor numbers; empty if the first may be."""
     first = X[0] if len(X) else 0
     if kind_of(first) == "text":
         return (
@@ -541,14 +543,14 @@ def _single_values(X: Sequence[Any] | Array, name: str) -> str:
 
 
 def _is_column(part: object) -> bool:
-    """Whether a value of a dict is a cell or a column of cells, no table."""
+    """Whether a value of a dict is a cell or a column rather than a table."""
     if kind_of(part) == "text" or not isinstance(part, Collection):
         return True
     return not hasattr(part, "columns") and len(part) > 0 and np.isscalar(next(iter(part)))
 
 
 def refuse_columns(views: Mapping[Any, RawData]) -> None:
-    """Refuse a dict of columns: the values of a dict are views, tables of their own."""
+    """Raise TypeError for a dict of columns: values of a dict are views, each a table."""
     if views and all(_is_column(part.value) for part in views.values()):
         raise TypeError(
             "X must be an array, a data frame or a list of rows; got a dict of columns. pandas.DataFrame(X) makes a table "
@@ -557,7 +559,7 @@ def refuse_columns(views: Mapping[Any, RawData]) -> None:
 
 
 def refuse_other_type(cells: Cells, kind: str, name: str) -> None:
-    """Refuse a column that holds something else than numbers, where it does."""
+    """Raise ValueError for a column whose ``kind`` is not numeric; an empty ``kind`` passes."""
     if kind:
         raise ValueError(
             f"{name} must hold numbers only; {cells.label} holds {kind}. Use SoftECM, whose {option('metric', 'auto')} "
@@ -566,7 +568,7 @@ def refuse_other_type(cells: Cells, kind: str, name: str) -> None:
 
 
 def _first_word(cells: Cells, name: str) -> str:
-    """The first cell of a column that is text or a date; empty where there is none, and other objects are refused."""
+    """Describe the first cell of a column that is text or a date; empty if there is none, TypeError for other objects."""
     for start, part in cells.chunks():
         for row, cell in enumerate(part, start):
             if kind_of(cell) == "text":
@@ -577,7 +579,7 @@ def _first_word(cells: Cells, name: str) -> str:
             elif hasattr(cell, "isoformat"):
                 return f"dates ({cell} in {place('row', row)})"
             elif kind_of(cell) == "other" and cell is not None and not isinstance(cell, complex):
-                raise TypeError(  # in words that scikit-learn checks
+                raise TypeError(  # scikit-learn checks these words
                     f"{name} must hold numbers only: an argument must be a string or a number, and {cells.label} holds a "
                     f"value of type {type(cell).__name__} in {place('row', row)}. Turn the column into numbers, or leave it "
                     "out."
@@ -586,7 +588,7 @@ def _first_word(cells: Cells, name: str) -> str:
 
 
 def refuse_huge(X: object, name: str = "X") -> None:
-    """Refuse a whole number beyond the range of floats, by its place."""
+    """Raise ValueError naming an integer beyond the range of floats."""
     cells = np.asarray(X, dtype=object)
     for at, cell in zip(np.ndindex(cells.shape), cells.ravel(), strict=True):
         if isinstance(cell, int) and abs(cell) > LARGEST:
