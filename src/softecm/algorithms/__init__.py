@@ -1,4 +1,4 @@
-"""Clustering algorithms: one a file, loaded when it is asked for; the list of names is that of the whole package."""
+"""Clustering algorithms, imported on first access; the package lists their names."""
 
 from __future__ import annotations
 

@@ -1,13 +1,13 @@
-r"""ECM in which every cluster measures with a matrix of its own (Gustafson and Kessel's metric).
+r"""ECM with a matrix per cluster (the metric of Gustafson and Kessel).
 
-Cluster k owns a symmetric positive definite matrix :math:`S_k` of determinant 1; a set measures with the mean of its
-clusters' matrices, :math:`D_{iA} = (x_i - \bar v_A)^\top \bar S_A (x_i - \bar v_A)`. Its centre :math:`\bar v_A` is the
-plain mean of its clusters' centres (CECM and BPEC), or the point of least inertia under their own matrices (ECM+),
+Cluster k has a symmetric positive definite matrix :math:`S_k` of determinant 1; a set has the mean of its clusters'
+matrices, :math:`D_{iA} = (x_i - \bar v_A)^\top \bar S_A (x_i - \bar v_A)`. Its centre :math:`\bar v_A` is the mean of
+its clusters' centres (CECM and BPEC), or the point of least inertia under their matrices (ECM+),
 
 .. math:: \bar v_A = \Big(\sum_{k \in A} S_k\Big)^{-1} \sum_{k \in A} S_k v_k.
 
-One pass over the objects gives the masses and, about the present centres, the weighted sums up to the second order; the
-centre step, the matrix step and the checks of the objective need no more than those.
+One pass over the objects yields the masses and the weighted sums up to second order about the present centres, which
+suffice for the centre step, the matrix step and the checks of the objective.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from softecm.objective.links import Links
 from softecm.objective.problem import stationary
 from softecm.optim import Batch, PlainProblem, PlainState, named_tensors
 
-FLATTEST = 1e-6  # a cluster's shortest axis over its longest, squared: thinner ones are filled up
+FLATTEST = 1e-6  # minimum squared ratio of a cluster's shortest axis to its longest
 
 
 @dataclass(frozen=True)
@@ -47,18 +47,18 @@ class AdaptiveState(PlainState):
     objective: Tensor  # (runs,)
     change: Tensor  # (runs,)
     w: Tensor  # (runs, f), sums of |A|^alpha m^beta
-    y: Tensor  # (runs, f, p), of these times x - centre
-    q: Tensor  # (runs, f, p, p), of these times (x - centre)(x - centre)'
-    masses: Tensor | None  # (runs, n, f + 1), where few enough to keep
+    y: Tensor  # (runs, f, p), sums of |A|^alpha m^beta (x - centre)
+    q: Tensor  # (runs, f, p, p), sums of |A|^alpha m^beta (x - centre)(x - centre)'
+    masses: Tensor | None  # (runs, n, f + 1), if they fit in memory
     linked: Tensor | None  # (runs, m, f + 1), of the linked objects
 
     @property
     def extras(self) -> Mapping[str, Tensor]:
-        """The clusters' matrices, and masses that don't follow from them."""
+        """The clusters' matrices, and the masses of linked objects, which the prototypes don't determine."""
         return {"matrices": self.matrices} | ({} if self.linked is None else {"masses": self.linked})
 
     def checkpoint_tensors(self) -> dict[str, Tensor]:
-        """Everything but the masses that follow from the rest."""
+        """Return all tensors except masses that can be recomputed."""
         return named_tensors(replace(self, masses=None), "state")
 
 
@@ -73,7 +73,7 @@ class AdaptiveProblem(PlainProblem):
     adaptive: bool
     links: Links | None
     tol: float
-    moves: bool = True  # False: the clusters' centres stay where they begin, as in BPEC
+    moves: bool = True  # False: cluster centres are fixed, as in BPEC
     state_type: ClassVar[type[Batch]] = AdaptiveState
 
     @cached_property
@@ -82,11 +82,11 @@ class AdaptiveProblem(PlainProblem):
         return means_of(self.focal, self.x)
 
     def shapes(self, matrices: Tensor) -> Tensor:
-        """The sets' matrices (runs, f, p, p)."""
+        """Return the sets' matrices (runs, f, p, p)."""
         return torch.einsum("ac,rcpq->rapq", self.mean, matrices)
 
     def levers(self, matrices: Tensor) -> Tensor:
-        """How a cluster's centre moves its sets' centres: (runs, f, c, p, p)."""
+        """Return the derivative of the sets' centres in the clusters' centres: (runs, f, c, p, p)."""
         mean, p = self.mean, matrices.shape[-1]
         if not self.corrected:
             return mean[None, :, :, None, None] * torch.eye(p, dtype=mean.dtype, device=mean.device)
@@ -95,25 +95,25 @@ class AdaptiveProblem(PlainProblem):
         return levers
 
     def centers(self, clusters: Tensor, matrices: Tensor) -> Tensor:
-        """The sets' centres (runs, f, p)."""
+        """Return the sets' centres (runs, f, p)."""
         if not self.corrected:
             return self.mean @ clusters
         return torch.einsum("racpq,rcq->rap", self.levers(matrices).expand(len(clusters), -1, -1, -1, -1), clusters)
 
     def begin(self, start: Tensor) -> AdaptiveState:
-        """From the clusters' centres (runs, c, p) and unit matrices."""
+        """Initialize from the clusters' centres (runs, c, p) with unit matrices."""
         clusters = start[:, : self.focal.n_clusters]
         runs, c, p = clusters.shape
         return self.at(clusters, torch.eye(p, dtype=start.dtype, device=start.device).expand(runs, c, p, p), None)
 
     def step(self, state: AdaptiveState) -> AdaptiveState:
-        """Centres, matrices where they don't raise the objective, then masses."""
+        """Update centres, matrices unless they raise the objective, then masses."""
         moved = self.solve(state) if self.moves else state.clusters
         shaped = self.adapt(state, moved) if self.adaptive else state.matrices
         return self.at(moved, shaped, state)
 
     def at(self, clusters: Tensor, matrices: Tensor, before: AdaptiveState | None) -> AdaptiveState:
-        """Masses, objective and sums over all objects; linked objects start from their last masses."""
+        """Compute masses, objective and sums over all objects; linked objects begin with their last masses."""
         runs, f, p = len(clusters), len(self.focal), self.x.shape[1]
         base, shapes = self.centers(clusters, matrices), self.shapes(matrices)
         keep = len(self.x) * runs * (f + 1) <= KEPT_CELLS
@@ -148,12 +148,12 @@ class AdaptiveProblem(PlainProblem):
         return AdaptiveState(clusters, matrices, base, objective, change, *sums, masses, linked)
 
     def _measured(self, difference: Tensor, shapes: Tensor) -> Tensor:
-        """Squared distances (block, runs, f) from differences (runs f, block, p)."""
+        """Return squared distances (block, runs, f) from differences (runs f, block, p)."""
         d = ((difference @ shapes.flatten(0, 1)) * difference).sum(-1).clamp_min(0.0)
         return d.T.reshape(-1, *shapes.shape[:2])
 
     def _before(self, before: AdaptiveState, rows: slice | Tensor) -> Tensor:
-        """Masses (block, runs, f + 1) of the round before: kept, or computed again."""
+        """Return masses (block, runs, f + 1) of the previous iteration, stored or recomputed."""
         if before.masses is not None:
             return before.masses[:, rows].transpose(0, 1)
         difference = self.x[rows] - before.prototypes.flatten(0, 1)[:, None]
@@ -161,7 +161,7 @@ class AdaptiveProblem(PlainProblem):
         return self.cost.shares(d).masses
 
     def _rows(self) -> list[tuple[slice | Tensor, Links | None]]:
-        """Blocks of objects without links, then the linked ones in one."""
+        """Split objects into blocks without links and one block of all linked objects."""
         size = self.x.new_empty(len(self.cost.beta) * len(self.focal), self.x.shape[1])
         if self.links is None:
             return [(rows, None) for rows in blocks(self.x, size)]
@@ -171,7 +171,7 @@ class AdaptiveProblem(PlainProblem):
         return [*((others[cut], None) for cut in blocks(others, size)), (self.links.rows, self.links)]
 
     def solve(self, sums: AdaptiveState) -> Tensor:
-        """The centres that minimise the objective for these masses and matrices: a system of size c p."""
+        """Return the centres that minimize the objective for these masses and matrices; solves a system of size c p."""
         clusters, matrices = sums.clusters, sums.matrices
         shapes, levers = self.shapes(matrices), self.levers(matrices).expand(len(clusters), -1, -1, -1, -1)
         runs, c, p = clusters.shape
@@ -181,18 +181,18 @@ class AdaptiveProblem(PlainProblem):
         return clusters + stationary(h, b, torch.zeros_like(b)).reshape(runs, c, p)
 
     def scatter(self, sums: AdaptiveState, centers: Tensor) -> Tensor:
-        """Weighted scatter (runs, f, p, p) of the objects about other centres of the sets."""
+        """Return the weighted scatter (runs, f, p, p) of the objects about other centres of the sets."""
         u = centers - sums.prototypes
         cross = sums.y[..., None] * u[..., None, :]
         return sums.q - cross - cross.transpose(-1, -2) + sums.w[..., None, None] * u[..., None] * u[..., None, :]
 
     def inertia(self, sums: AdaptiveState, clusters: Tensor, matrices: Tensor) -> Tensor:
-        """The objects' part of the objective (runs,) for these masses; the empty set's and the links' are constant."""
+        """Return the objects' part of the objective (runs,) for these masses; the other parts are constant."""
         scatter = self.scatter(sums, self.centers(clusters, matrices))
         return (self.shapes(matrices) * scatter).sum((1, 2, 3))
 
     def adapt(self, sums: AdaptiveState, clusters: Tensor) -> Tensor:
-        """Matrices that fit the clusters' scatter about new centres, where they don't raise the objective."""
+        """Return matrices that fit the clusters' scatter about new centres, or the present ones if these are better."""
         matrices = sums.matrices
         scatter = self.scatter(sums, self.centers(clusters, matrices))
         own = torch.einsum("ac,rapq->rcpq", self.mean, scatter)
@@ -203,9 +203,9 @@ class AdaptiveProblem(PlainProblem):
 
 
 def unit_inverse(scatter: Tensor, otherwise: Tensor) -> Tensor:
-    r""":math:`\det(\Sigma)^{1/p} \Sigma^{-1}`, the matrix of determinant 1 that makes a cluster's inertia least.
+    r"""Return :math:`\det(\Sigma)^{1/p} \Sigma^{-1}`, the matrix of determinant 1 that minimizes a cluster's inertia.
 
-    Flat clusters are filled up to ``FLATTEST`` of their largest axis; one without any extent keeps ``otherwise``.
+    Eigenvalues are raised to ``FLATTEST`` times the largest; a cluster without any extent keeps ``otherwise``.
     """
     symmetric = 0.5 * (scatter + scatter.transpose(-1, -2))
     extent = symmetric.diagonal(dim1=-2, dim2=-1).sum(-1)
@@ -221,7 +221,7 @@ def unit_inverse(scatter: Tensor, otherwise: Tensor) -> Tensor:
 
 @dataclass(frozen=True)
 class AdaptiveECM(VectorAlgorithm):
-    """ECM whose clusters may measure with matrices of their own.
+    """ECM with an optional matrix per cluster.
 
     Parameters
     ----------
@@ -235,7 +235,7 @@ class AdaptiveECM(VectorAlgorithm):
     adaptive: bool = True
 
     def unit(self, x: Tensor, weights: Tensor | None) -> Tensor | None:
-        """The matrix of all objects taken as one cluster."""
+        """Return the matrix of all objects as one cluster."""
         if not self.adaptive:
             return None
         rows = x.double().cpu()
@@ -245,18 +245,18 @@ class AdaptiveECM(VectorAlgorithm):
         return unit_inverse((centred * w[:, None]).T @ centred, torch.eye(rows.shape[1], dtype=rows.dtype))
 
     def problem(self, batch: RunBatch[Tensor]) -> AdaptiveProblem:
-        """For objects in memory, with or without links between them."""
+        """Return the problem for objects in memory, with or without links."""
         x, focal, tol = batch.objects.x, batch.settings.focal, batch.settings.tol
         links = None if batch.links is None else batch.links.to(batch.objects.device)
         return AdaptiveProblem(x, focal, batch.cost(), self.corrected, self.adaptive, links, tol)
 
     def metric_of(self, objects: Objects[Tensor], chosen: Settings, solution: Solution, run: int) -> SemiMetric:
-        """A matrix a set."""
+        """Return a metric with a matrix per set."""
         return adaptive_metric(solution.extras["matrices"][run], chosen.focal)
 
 
 def adaptive_metric(matrices: Tensor, focal: FocalSets) -> SetQuadratic:
-    """How the sets of one run, whose clusters have matrices (c, p, p), measure."""
+    """Return the metric of one run's sets, whose clusters have matrices (c, p, p)."""
     shapes = torch.einsum("ac,cpq->apq", means_of(focal, matrices.cpu()), matrices.cpu())
     f, p = shapes.shape[:2]
     return SetQuadratic(shapes.new_ones(f), shapes.new_zeros(f, p), shapes)

@@ -15,7 +15,7 @@ from softecm.distances.base import SemiMetric
 
 @dataclass(frozen=True)
 class BCMAlgorithm(SpreadMeans):
-    """BCM: its sets' prices."""
+    """BCM, defined by the prices of its sets."""
 
     def set_prices(self, focal: FocalSets) -> SetPrices:
         r"""Scale :math:`1 / (1 + \gamma (|A|-1)/2)`, price of spread :math:`1/|A| + \gamma`: BCM's distance, rearranged."""

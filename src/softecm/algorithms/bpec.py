@@ -29,7 +29,7 @@ from softecm.spaces.real import RealVectors
 
 Floats = NDArray[np.float64]
 BLOCK_ROWS = 512
-OUTLIERS = 0.95  # delta="auto": this part of the objects lies nearer to the mean of all than delta
+OUTLIERS = 0.95  # delta="auto": quantile of the distances to the mean of all objects
 
 
 class DeltaBel(NamedTuple):
@@ -45,10 +45,10 @@ class DeltaBel(NamedTuple):
     delta: Floats
 
     def peaks(self, n_clusters: int | None = None, max_clusters: int = 10) -> NDArray[np.intp]:
-        """The objects with the largest ``bel * delta``, best first.
+        """Return the objects with the largest ``bel * delta``, best first.
 
-        ``n_clusters`` None cuts the sorted products at their largest step, after 2 to ``max_clusters`` of them. This rule
-        is a reconstruction: the article leaves the choice to the eye.
+        With ``n_clusters`` None, cut the sorted products at their largest step, after 2 to ``max_clusters`` of them.
+        This rule is a reconstruction: the article selects peaks by eye.
         """
         product = self.bel * self.delta
         order = np.argsort(-product, kind="stable")
@@ -82,7 +82,7 @@ def delta_bel(x: Floats, n_neighbors: int, q: float = 0.9) -> DeltaBel:
 
 
 def _to_higher(x: Floats, bel: Floats) -> Floats:
-    """Distance of each object to the nearest with a larger value; of equals the first counts as larger."""
+    """Return the distance of each object to the nearest with a larger value; ties go to the first."""
     order = np.argsort(-bel, kind="stable")
     ranked = torch.from_numpy(np.ascontiguousarray(x[order]))
     nearest = np.empty(len(x))
@@ -99,10 +99,11 @@ def _to_higher(x: Floats, bel: Floats) -> Floats:
 def bpec(
     x: Tensor, centers: Tensor, focal: FocalSets, cost: MassCost, *, adaptive: bool, max_iter: int, tol: float
 ) -> Solution:
-    r"""ECM's masses with the clusters' centres (c, p) held fixed.
+    r"""Compute ECM's masses with fixed cluster centres (c, p).
 
-    With ``adaptive``, each cluster has a matrix :math:`S_k` of determinant 1 that follows its shape (Gustafson and Kessel),
-    a set the mean of its clusters' matrices; masses and matrices alternate, and the objective falls in every round.
+    With ``adaptive``, each cluster has a matrix :math:`S_k` of determinant 1 that fits its shape (Gustafson and
+    Kessel), and a set has the mean of its clusters' matrices; masses and matrices alternate, and the objective falls in
+    every iteration.
     """
     problem = AdaptiveProblem(x, focal, cost, False, adaptive, None, tol, moves=False)
     return iterate(problem, centers[None], max_iter)
@@ -224,7 +225,7 @@ class BPEC(params.Iteration, params.FocalParameters, params.Masses, PrototypeClu
         return self
 
     def _place(self, x: Tensor) -> None:
-        """The delta-Bel graph and its peaks."""
+        """Compute the delta-Bel graph and its peaks."""
         n = len(x)
         k = int(np.ceil(2.0 * np.sqrt(n))) if self.n_neighbors is None else int(self.n_neighbors)
         graph = delta_bel(x.numpy(), min(k, n - 1), float(self.q))
@@ -237,7 +238,7 @@ class BPEC(params.Iteration, params.FocalParameters, params.Masses, PrototypeClu
         self.n_clusters_ = len(self.peaks_)
 
     def _share_out(self, x: Tensor, space: Space) -> None:
-        """Masses for the peaks, and all that follows from them."""
+        """Compute the masses for the peaks and store the results."""
         focal = params.sets_asked_for(self.n_clusters_, self.max_cardinality, self.focal_sets)
         centers = x[torch.as_tensor(self.peaks_)]
         prototypes = torch.tensor(focal.shares) @ centers

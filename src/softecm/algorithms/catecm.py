@@ -28,7 +28,7 @@ from softecm.spaces.encoded import EncodedTable, Layout
 
 @dataclass(frozen=True)
 class ModeState(PlainState):
-    """A batch of runs: the clusters' modes, and the masses that go with them."""
+    """A batch of runs: the clusters' modes with their masses."""
 
     modes: Tensor  # (runs, c, categories)
     prototypes: Tensor  # (runs, f, categories)
@@ -41,12 +41,12 @@ class ModeState(PlainState):
 
 @dataclass(frozen=True)
 class ModeProblem(PlainProblem):
-    r"""Categorical ECM from each of several starts at once.
+    r"""Categorical ECM for a batch of runs.
 
-    A set's weights are the mean of its clusters'. The objective is linear in the weights of one attribute of one cluster,
-    so with the masses given the best is to put all weight on one category: for cluster k and attribute l on the category t
-    with the largest :math:`\sum_{A \ni \omega_k} |A|^{\alpha-1} \sum_{i: x_{il} = t} m_i(A)^\beta`. Neither step raises the
-    objective.
+    A set's weights are the mean of its clusters'. The objective is linear in the weights of one attribute of one
+    cluster, so given the masses it is optimal to put all weight on one category: for cluster k and attribute l, the
+    category t with the largest :math:`\sum_{A \ni \omega_k} |A|^{\alpha-1} \sum_{i: x_{il} = t} m_i(A)^\beta`. Neither
+    step raises the objective.
     """
 
     x: EncodedTable
@@ -62,18 +62,18 @@ class ModeProblem(PlainProblem):
         return torch.tensor(self.focal.shares, dtype=self.cost.factors.dtype)
 
     def begin(self, start: Tensor) -> ModeState:
-        """From the clusters' weights of the categories (runs, c, categories)."""
+        """Initialize from the clusters' weights of the categories (runs, c, categories)."""
         return self.at(start[:, : self.focal.n_clusters], None)
 
     def step(self, state: ModeState) -> ModeState:
-        """Modes, then masses."""
+        """Update modes, then masses."""
         n, width = len(self.x), state.modes.shape[-1]
         scores = torch.einsum("fc,rnf->nrc", self.mean, state.weights).reshape(n, -1)
         modes = _modes(self.x, scores, state.modes.reshape(-1, width)).reshape(state.modes.shape)
         return self.at(modes, state)
 
     def at(self, modes: Tensor, before: ModeState | None) -> ModeState:
-        """Masses and objective at the given modes."""
+        """Compute masses and objective at the given modes."""
         prototypes = self.mean @ modes
         distances = self.metric.pairwise(self.x, prototypes.flatten(0, 1)).clamp_min(0.0)
         distances = distances.reshape(len(self.x), *prototypes.shape[:2]).transpose(0, 1)
@@ -81,7 +81,7 @@ class ModeProblem(PlainProblem):
 
 
 def _modes(x: EncodedTable, scores: Tensor, now: Tensor) -> Tensor:
-    """All weight on the best category of each attribute, (n, k), (k, categories) -> (k, categories); ties stay put."""
+    """Put all weight on each attribute's best category, (n, k), (k, categories) -> (k, categories); ties keep ``now``."""
     layout: Layout = x.layout
     scaled = scores if x.scale is None else scores * x.scale[:, None].to(scores.dtype)
     held = level_sums(x, scaled)[torch.as_tensor(layout.level_slots)].T  # (k, categories)
@@ -95,23 +95,23 @@ def _modes(x: EncodedTable, scores: Tensor, now: Tensor) -> Tensor:
 
 @dataclass(frozen=True)
 class CategoricalECM(Algorithm[EncodedTable]):
-    """CatECM: modes as centres."""
+    """CatECM, with modes as centres."""
 
     cpu_only: ClassVar[str] = "CatECM"
 
     def from_center(self, objects: Objects[EncodedTable]) -> NDArray[np.float64]:
-        """Expected mismatches (n,) with the modes of all objects."""
+        """Return the expected mismatches (n,) with the modes of all objects."""
         x, weights = objects.x, objects.weights
         counts = torch.ones(len(x), dtype=torch.float64) if weights is None else weights.double()
         center = _modes(x, counts[:, None], torch.zeros(1, x.layout.width, dtype=torch.float64))
         return objects.metric.pairwise(x, center)[:, 0].numpy()
 
     def problem(self, batch: RunBatch[EncodedTable]) -> ModeProblem:
-        """For a table in memory."""
+        """Return the problem for a table in memory."""
         return ModeProblem(batch.objects.x, batch.settings.focal, batch.cost(), batch.settings.tol)
 
     def between(self, objects: Objects[EncodedTable], solution: Solution, n_clusters: int) -> list[NDArray[np.float64]]:
-        """Attributes in which two modes differ."""
+        """Return the number of attributes in which modes differ."""
         clusters = solution.prototypes[:, :n_clusters]
         shared = torch.einsum("rkw,rlw->rkl", clusters, clusters)
         return [(len(objects.x.layout.levels) - s).clamp_min(0.0).numpy() for s in shared]

@@ -15,7 +15,7 @@ from softecm.distances.base import SemiMetric
 
 @dataclass(frozen=True)
 class CCMAlgorithm(SpreadMeans):
-    """CCM: its sets' prices."""
+    """CCM, defined by the prices of its sets."""
 
     def set_prices(self, focal: FocalSets) -> SetPrices:
         r"""Scale 1 and price of spread :math:`1 / (|A| + \gamma)`: CCM's distance, rearranged."""

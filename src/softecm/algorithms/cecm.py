@@ -28,13 +28,13 @@ VARIANTS = ("article", "evclust")
 
 @dataclass(frozen=True)
 class CECMPairs(Pairs):
-    """Pairs of objects, priced as in CECM."""
+    """Pairs of objects with the prices of CECM."""
 
     xi: float
     variant: str
 
     def links(self, focal: FocalSets, counts: NDArray[np.float64], spread: float, dtype: torch.dtype) -> Links | None:
-        """CECM's links, in units of ECM's objective."""
+        """Return CECM's links, in units of ECM's objective."""
         constraints = check_constraints(self.must_link, self.cannot_link, len(counts))
         return cecm_links(constraints, focal, float(counts.sum()), self.xi, self.variant, dtype=dtype)
 
@@ -48,10 +48,10 @@ def cecm_links(
     *,
     dtype: torch.dtype = torch.float64,
 ) -> Links | None:
-    """Price must-links and cannot-links among objects of ``total`` weight; None without any.
+    """Return must-links and cannot-links with prices, for objects of weight ``total``; None if there are none.
 
-    CECM divides ECM's objective by the number of objects and of focal sets and adds the mean price of the links. Here all
-    of it is multiplied so that ECM's objective keeps its own unit.
+    CECM divides ECM's objective by the number of objects and of focal sets and adds the mean cost of the links. Here
+    everything is multiplied so that ECM's objective keeps its unit.
     """
     unit = total * (len(focal) + 1) / (1.0 - xi)
     must, cannot = len(constraints.must_link), len(constraints.cannot_link)

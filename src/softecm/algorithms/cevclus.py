@@ -11,7 +11,7 @@ from softecm.algorithms.parameters import FilePath, choice, number, parameters
 from softecm.constraints import Constraints, warn_of_labels
 from softecm.fit.settings import CheckpointRequest
 
-#: What a link of cost 1 adds to the stress, times the number of links over xi.
+#: The stress of a link of cost 1, times the number of links over xi.
 VARIANTS = {"article": 0.5, "evclust": 2.0}
 
 

@@ -1,6 +1,6 @@
-"""Masses whose conflicts mirror the dissimilarities: what EVCLUS and EVCLUS with links share.
+"""Base of EVCLUS and CEVCLUS: masses whose conflicts fit the dissimilarities.
 
-The stress of a batch of runs is a ``Problem`` for the one loop: a round is a sweep through the objects.
+The stress of a batch of runs is a ``Problem`` for the common loop; an iteration is a sweep over the objects.
 """
 
 from __future__ import annotations
@@ -39,18 +39,18 @@ from softecm.spaces.raw import as_numbers
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
-FAR = 0.95  # the conflict asked of objects at dissimilarity d0
-OUTSIDE = ("max_iter", "n_jobs", "callback", "verbose")  # what may differ where a fit goes on
+FAR = 0.95  # target conflict of objects at dissimilarity d0
+OUTSIDE = ("max_iter", "n_jobs", "callback", "verbose")  # parameters that may differ when a fit resumes
 
 
 def conflict_of(focal: FocalSets) -> Floats:
-    """1 where two sets, the empty one first, share no cluster: ``m_i' C m_j`` is the conflict of two objects."""
+    """Return 1 for sets, empty set first, that share no cluster: ``m_i' C m_j`` is the conflict of two objects."""
     conflict: Floats = (~focal.intersects).astype(np.float64)
     return conflict
 
 
 def link_cost_of(focal: FocalSets) -> Floats:
-    r"""Q, by which ``m_i' Q m_j`` is what a must-link costs; a cannot-link costs 2 less that.
+    r"""Return Q, for which ``m_i' Q m_j`` is the cost of a must-link; a cannot-link costs 2 minus that.
 
     It is :math:`1 - \mathrm{pl}_{ij}(\text{together}) + \mathrm{pl}_{ij}(\text{apart})`, from 0 to 2.
     """
@@ -61,28 +61,28 @@ def link_cost_of(focal: FocalSets) -> Floats:
 
 
 def degree_of_conflict(dissimilarities: Floats, d0: float) -> Floats:
-    r"""The conflict that dissimilarity d implies: :math:`\varphi(d) = 1 - \exp(-\eta d^2)`, 0.95 at ``d0``."""
+    r"""Return the target conflict of dissimilarity d: :math:`\varphi(d) = 1 - \exp(-\eta d^2)`, 0.95 at ``d0``."""
     phi: Floats = -np.expm1(np.log(1.0 - FAR) * np.square(dissimilarities / d0))
     return phi
 
 
 @dataclass(frozen=True)
 class ConflictPairs:
-    """Which pairs of objects are compared: those of object i are ``others[starts[i]:starts[i + 1]]``."""
+    """Pairs of objects to compare: those of object i are ``others[starts[i]:starts[i + 1]]``."""
 
     others: Ints
     starts: Ints
 
     @property
     def first(self) -> Ints:
-        """The other end of every pair."""
+        """The first object of every pair."""
         return np.repeat(np.arange(len(self.starts) - 1), np.diff(self.starts))
 
     @classmethod
     def random(cls, n: int, k: int, rng: np.random.RandomState) -> ConflictPairs:
-        """About k random others for each object, every pair known to both its ends.
+        """Draw about k random partners for each object; every pair is listed for both objects.
 
-        Rings through all objects in random order: two neighbours an object each.
+        Built from rings through all objects in random order, which give each object two partners.
         """
         rings = [rng.permutation(n) for _ in range((k + 1) // 2)]
         ends = np.concatenate([np.stack([ring, np.roll(ring, -1)]) for ring in rings], axis=1)
@@ -92,21 +92,21 @@ class ConflictPairs:
 
 
 class Linked(NamedTuple):
-    """Pairs of objects known to be together or apart, and what a link of cost 1 adds to the stress."""
+    """Linked pairs of objects, and the contribution of a link of cost 1 to the stress."""
 
     pairs: Constraints
     price: float
-    firm: bool = False  # the ridge is that of evclust: 1e-8 in units of the stress, not of an object's misfit
+    firm: bool = False  # whether to use evclust's ridge: 1e-8 in units of the stress instead of an object's misfit
 
     def cost(self, masses: Floats, matrix: Floats) -> float:
-        """What all links add to the stress; ``matrix`` is Q of :func:`link_cost_of`."""
+        """Return the contribution of all links to the stress; ``matrix`` is Q of :func:`link_cost_of`."""
         must, cannot = (
             float(np.einsum("pa,pa->", masses[ends[:, 0]] @ matrix, masses[ends[:, 1]])) for ends in self.pairs
         )
         return self.price * (must + 2.0 * len(self.pairs.cannot_link) - cannot)
 
     def pull(self, size: float, matrix: Floats, n: int) -> Pull:
-        """The same as the sweeps see it, in units of an object's misfit: of ``size`` times half the stress."""
+        """Return the links as a sweep uses them, in units of an object's misfit: ``size`` times half the stress."""
         ends = np.concatenate(self.pairs)
         sign = np.repeat([1.0, -1.0], [len(self.pairs.must_link), len(self.pairs.cannot_link)])
         first, second = np.concatenate([ends, ends[:, ::-1]]).T
@@ -117,15 +117,15 @@ class Linked(NamedTuple):
 
 @dataclass(frozen=True)
 class ConflictState(PlainState):
-    """Where a batch of runs stands after a sweep."""
+    """State of a batch of runs after a sweep."""
 
     masses: Tensor  # (runs, n, f + 1)
-    objective: Tensor  # (runs,): the stress, with what links cost
-    change: Tensor  # (runs,): gain of a sweep as a part of the stress, smoothed over the last few
+    objective: Tensor  # (runs,): the stress with the cost of links
+    change: Tensor  # (runs,): gain of a sweep relative to the stress, smoothed over the last few
 
     @property
     def prototypes(self) -> Tensor:
-        """There are none."""
+        """Empty: there are no prototypes."""
         return self.masses[:, :0]
 
     @property
@@ -139,19 +139,19 @@ class ConflictProblem(PlainProblem):
     r"""Fit masses to conflicts, object by object.
 
     With all other masses fixed, an object's misfit :math:`\sum_j (m_i^\top C m_j - \varphi_{ij})^2` and its links are a
-    quadratic programme in its masses on the simplex, solved exactly. The stress (all misfits over
-    :math:`\sum \varphi^2`) falls with every sweep where each pair belongs to both its objects.
+    quadratic program in its masses on the simplex, solved exactly. If each pair is listed for both objects, the stress
+    (all misfits over :math:`\sum \varphi^2`) falls with every sweep.
 
     Parameters
     ----------
     phi : array (n, n)
-        Conflicts asked for, 0 on the diagonal.
+        Target conflicts, 0 on the diagonal.
     pairs : ConflictPairs, optional
-        The pairs that count; all by default.
+        The pairs to compare; all by default.
     linked : Linked, optional
-        Links between objects, whether or not their pairs count.
+        Links between objects, compared or not.
     tol : float
-        A run has converged when the relative gain of a sweep, smoothed over the last few, is not above this.
+        A run has converged when the relative gain of a sweep, smoothed over the last few, is at most this.
     """
 
     phi: Floats
@@ -164,41 +164,41 @@ class ConflictProblem(PlainProblem):
 
     @cached_property
     def conflict(self) -> Floats:
-        """C: 1 where two sets have nothing in common."""
+        """C: 1 for two disjoint sets."""
         return conflict_of(self.focal)
 
     @cached_property
     def link_cost(self) -> Floats:
-        """Q: what a must-link between two sets costs."""
+        """Q: the cost of a must-link between two sets."""
         return link_cost_of(self.focal)
 
     @cached_property
     def chosen(self) -> Floats:
-        """The conflicts asked for of the pairs that count."""
+        """The target conflicts of the compared pairs."""
         return self.phi if self.pairs is None else self.phi[self.pairs.first, self.pairs.others]
 
     @cached_property
     def size(self) -> float:
-        """All their squares."""
+        """The sum of their squares."""
         return float(np.square(self.chosen).sum()) or 1.0
 
     @cached_property
     def pull(self) -> Pull | None:
-        """The links as the sweeps see them."""
+        """The links as a sweep uses them."""
         return None if self.linked is None else self.linked.pull(self.size, self.link_cost, len(self.phi))
 
     @property
     def ridge(self) -> float:
-        """What keeps an object's programme strictly convex."""
+        """The ridge that makes an object's quadratic program strictly convex."""
         return RIDGE * self.size if self.linked is not None and self.linked.firm else RIDGE
 
     def begin(self, start: Tensor) -> ConflictState:
-        """At starting masses (runs, n, f + 1)."""
+        """Initialize from masses (runs, n, f + 1)."""
         objective = [self.stress(masses) for masses in start.numpy()]
         return ConflictState(start, start.new_tensor(objective), start.new_ones(len(start)))
 
     def stress(self, masses: Floats) -> float:
-        """All misfits over all squares asked for, and what links cost."""
+        """Return the sum of squared misfits relative to the sum of squared targets, plus the cost of links."""
         cost = 0.0 if self.linked is None else self.linked.cost(masses, self.link_cost)
         return self._misfit(masses) / self.size + cost
 
@@ -216,7 +216,7 @@ class ConflictProblem(PlainProblem):
         return total
 
     def step(self, state: ConflictState) -> ConflictState:
-        """One sweep of every run, shared out among threads."""
+        """Sweep once in every run, in several threads."""
         masses = state.masses.numpy().copy()
         gained = in_threads(self._sweep, masses)
         part = 2.0 * torch.tensor(gained, dtype=torch.float64) / self.size
@@ -232,15 +232,15 @@ class ConflictProblem(PlainProblem):
         return sweep_some(self.chosen, others, starts, self.conflict, masses, stop, self.pull, self.ridge)
 
     def select(self, runs: Tensor) -> ConflictProblem:
-        """The same: all runs solve one problem."""
+        """Return the problem itself: all runs solve the same one."""
         return self
 
 
 class ConflictRun(NamedTuple):
-    """Where one run ended."""
+    """Result of one run."""
 
     masses: Floats  # (n, f + 1)
-    history: Floats  # the stress at the start and after each sweep
+    history: Floats  # the stress, initially and after each sweep
     converged: bool
 
 
@@ -252,7 +252,7 @@ def solved(
     callback: Callback | None = None,
     checkpointer: Checkpointer | None = None,
 ) -> list[ConflictRun]:
-    """Sweeps from starting masses (runs, n, f + 1) until the stress stands still."""
+    """Sweep from masses (runs, n, f + 1) until the stress converges."""
     solution = iterate(problem, torch.tensor(starts), max_iter, callback=callback, checkpointer=checkpointer)
     masses = solution.extras["masses"].numpy()
     masses = masses / masses.sum(-1, keepdims=True)
@@ -260,7 +260,7 @@ def solved(
 
 
 class Shepard(NamedTuple):
-    """For pairs of objects, the conflict implied by their dissimilarity and that of their masses: equal in a perfect fit."""
+    """Conflicts implied by dissimilarities and conflicts of masses, by pair; equal in a perfect fit."""
 
     phi: Floats
     kappa: Floats
@@ -268,7 +268,7 @@ class Shepard(NamedTuple):
 
 @params.parameters
 class ConflictClusterer(params.Restarts, params.FocalParameters, params.Clusters, EvidentialClusterer):
-    """An estimator whose masses' conflicts mirror the dissimilarities.
+    """An estimator of masses whose conflicts fit the dissimilarities.
 
     A subclass provides its parameters and ``fit``, which calls ``_fit_to``.
     """
@@ -295,7 +295,7 @@ class ConflictClusterer(params.Restarts, params.FocalParameters, params.Clusters
     REQUIRED = ("n_features_in_", "focal_sets_", "partition_", "d0_")
 
     def _linked(self, links: Constraints) -> Linked | None:
-        """Links with their price; None where they are not heeded."""
+        """Return links with their price; None if the estimator ignores links."""
         return None
 
     def _fit_to(
@@ -330,7 +330,7 @@ class ConflictClusterer(params.Restarts, params.FocalParameters, params.Clusters
     def _checkpoints(
         self, request: CheckpointRequest | None, focal: FocalSets, d: Floats, links: Constraints, starts: Floats
     ) -> Iterator[Checkpoints | None]:
-        """Where the runs are written down, for as long as nobody else may write there."""
+        """Open the checkpoint file for this fit, with a lock on it."""
         if request is None:
             yield None
             return
@@ -368,7 +368,7 @@ class ConflictClusterer(params.Restarts, params.FocalParameters, params.Clusters
         return None if k is None or k >= n - 1 else ConflictPairs.random(n, int(k), rng)
 
     def _starts(self, n: int, f: int, rng: np.random.RandomState) -> Floats:
-        """Starting masses (runs, n, f + 1)."""
+        """Return initial masses (runs, n, f + 1)."""
         if not params.is_given(self.init):
             return rng.dirichlet(np.ones(f + 1), size=(int(self.n_init), n))
         masses = as_numbers(getattr(self.init, "masses", self.init), "init")

@@ -1,4 +1,4 @@
-"""ECM+: clusters that measure with matrices of their own, and sets' centres that heed them (Albert and others)."""
+"""ECM+: a matrix per cluster, and sets' centres that depend on them (Albert and others)."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ CENTERS = ("corrected", "mean")
 
 
 class AdaptiveFamily(PrototypeFamily):
-    """Estimators whose clusters may measure with matrices of their own."""
+    """Base class of estimators with an optional matrix per cluster."""
 
     @property
     def matrices_(self) -> NDArray[np.float64]:

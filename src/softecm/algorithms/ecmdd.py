@@ -30,19 +30,18 @@ from softecm.spaces.base import BLOCK_ROWS, Encoded, check_enough, check_indices
 from softecm.spaces.dissimilarities import HASHES, Dissimilarities
 
 Indices = NDArray[np.int64]
-TELLING_APART = 8  # at most so often objects are told apart by those around them; two or three are the rule
-SAME = 1e-12  # costs that differ by less than this part of themselves are equal but for rounding
-AT_ONCE = 1_000_000_000  # multiplications between two moments at which Ctrl-C is heard
+TELLING_APART = 8  # maximum iterations of hashing; two or three usually suffice
+SAME = 1e-12  # relative difference below which costs count as equal
+AT_ONCE = 1_000_000_000  # multiplications between two checks for Ctrl-C
 
 
 @dataclass(frozen=True)
 class Ranking:
-    """The order of objects that cost the same, from their dissimilarities (n, n) and weights (n,).
+    """Tie-breaking order of objects, from their dissimilarities (n, n) and weights (n,).
 
-    First the object with the least sum of dissimilarities to all; among equals the one nearest to the first cluster's
-    medoid, to the second's and so on; then by a number made of all its dissimilarities and those of the objects they lead
-    to. Objects that are equal in all that are mirror images of each other: whichever is taken, the masses are the same but
-    for the names of such objects.
+    Objects are ordered by the sum of dissimilarities to all, then by the distance to the first cluster's medoid, to the
+    second's and so on, then by a hash of all their dissimilarities and of the objects at the other end. Objects that
+    are equal in all of these are symmetric: choosing either gives the same masses up to their names.
     """
 
     dissimilarities: NDArray[np.floating]
@@ -50,7 +49,7 @@ class Ranking:
 
     @cached_property
     def _sums(self) -> NDArray[np.float64]:
-        """To about ten digits: rounding differs with the order of the rows."""
+        """Sums of dissimilarities to about ten digits, as rounding depends on the order of rows."""
         d = self.dissimilarities
         sums = (d.sum(1) if self.weights is None else d @ self.weights).astype(np.float64)
         rounded: NDArray[np.float64] = np.round(sums / (sums.max() or 1.0), 10)
@@ -58,7 +57,7 @@ class Ranking:
 
     @cached_property
     def _prints(self) -> NDArray[np.uint64]:
-        """A number an object from its dissimilarities and the other ends' numbers, until no more are told apart."""
+        """A hash of each object's dissimilarities and the other ends' hashes, iterated until no more objects differ."""
         prints = Dissimilarities().keys(torch.from_numpy(self.dissimilarities))
         for _ in range(TELLING_APART):
             told_apart = len(np.unique(prints))
@@ -70,7 +69,7 @@ class Ranking:
         return prints
 
     def _mixed(self, keys: NDArray[np.uint64]) -> NDArray[np.uint64]:
-        """For each object, its key and the pairs of dissimilarity and key of all objects, whatever their order."""
+        """Combine each object's hash with all pairs of dissimilarity and hash, independently of their order."""
         mixed_in = keys.copy()
         for start in range(0, len(keys), BLOCK_ROWS):
             rows = np.ascontiguousarray(self.dissimilarities[start : start + BLOCK_ROWS], dtype=np.float64)
@@ -80,13 +79,13 @@ class Ranking:
         return mixed_in
 
     def ordered(self, objects: Indices, medoids: Indices) -> Indices:
-        """Some of the objects, best first; ``medoids`` (c,) are the clusters' present ones."""
+        """Sort some of the objects; ``medoids`` (c,) are the clusters' present medoids."""
         near = [self.dissimilarities[z, objects] for z in medoids[::-1]]
         ordered: Indices = objects[np.lexsort((self._prints[objects], *near, self._sums[objects]))]
         return ordered
 
     def cheapest(self, prices: NDArray[np.floating], medoids: Indices) -> int:
-        """The object with the least price (n,)."""
+        """Return the object with the lowest price (n,)."""
         least = prices.min()
         equal = np.flatnonzero(prices <= least + SAME * least)
         return int(equal[0] if len(equal) == 1 else self.ordered(equal, medoids)[0])
@@ -94,25 +93,25 @@ class Ranking:
 
 @dataclass(frozen=True)
 class MedoidState(PlainState):
-    """A batch of runs: the clusters' medoids, and the masses that go with them."""
+    """A batch of runs: the clusters' medoids with their masses."""
 
-    clusters: Tensor  # (runs, c), places of the medoids
-    prototypes: Tensor  # (runs, f), those of all sets
+    clusters: Tensor  # (runs, c), positions of the medoids
+    prototypes: Tensor  # (runs, f), positions of the medoids of all sets
     masses: Tensor  # (runs, n, f + 1)
     weights: Tensor  # (runs, n, f)
     objective: Tensor  # (runs,)
-    change: Tensor  # (runs,), 0 where the medoids are where they have been before
-    seen: Tensor  # (runs, rounds, c), where they have been
+    change: Tensor  # (runs,), 0 if the medoids repeat earlier ones
+    seen: Tensor  # (runs, iterations, c), all medoids so far
 
 
 @dataclass(frozen=True)
 class MedoidProblem(PlainProblem):
-    r"""Evidential c-medoids from each of several starts at once.
+    r"""Evidential c-medoids for a batch of runs.
 
-    A cluster's medoid minimises :math:`\sum_i m_i(\{\omega_k\})^\beta \tau(i, z)` over the objects, no two clusters sharing
-    one; a set's medoid minimises the variance plus ``eta`` times the mean of its dissimilarities to the clusters' medoids.
-    The medoids look at the single clusters' masses only, so the objective may rise: a run ends when its medoids stay or
-    come back to where they have been, and its best round is kept. Among objects that cost the same, ``ranking`` chooses.
+    A cluster's medoid minimizes :math:`\sum_i m_i(\{\omega_k\})^\beta \tau(i, z)` over the objects, with different
+    medoids for all clusters; a set's medoid minimizes the variance plus ``eta`` times the mean of its dissimilarities
+    to the clusters' medoids. Medoids depend only on the masses of single clusters, so the objective may rise: a run
+    ends when its medoids repeat earlier ones, and its best iteration is returned. ``ranking`` breaks ties.
     """
 
     dissimilarities: Tensor  # (n, n)
@@ -126,12 +125,12 @@ class MedoidProblem(PlainProblem):
     state_type: ClassVar[type[Batch]] = MedoidState
 
     def begin(self, start: Tensor) -> MedoidState:
-        """From the places of objects (runs, c)."""
+        """Initialize from positions of objects (runs, c)."""
         clusters = start.long()
         return self._at(clusters, clusters[:, None], torch.inf)
 
     def step(self, state: MedoidState) -> MedoidState:
-        """New medoids for the clusters' masses, then masses."""
+        """Update the medoids for the clusters' masses, then the masses."""
         c, n = self.focal.n_clusters, len(self.dissimilarities)
         rows, size = state.weights[..., :c].transpose(1, 2).reshape(-1, n), max(1, AT_ONCE // n**2)
         parts = [rows[i : i + size] @ self.dissimilarities for i in range(0, len(rows), size)]
@@ -156,7 +155,7 @@ class MedoidProblem(PlainProblem):
 
 
 def best_objects(prices: NDArray[np.floating], ranking: Ranking, medoids: Indices) -> Indices:
-    """A different object for each cluster, the sum of their prices (c, n) the least possible."""
+    """Choose a different object for each cluster, minimizing the sum of prices (c, n)."""
     chosen = np.array([ranking.cheapest(price, medoids) for price in prices], dtype=np.int64)
     if len(np.unique(chosen)) == len(chosen):
         return chosen
@@ -168,7 +167,7 @@ def best_objects(prices: NDArray[np.floating], ranking: Ranking, medoids: Indice
 
 
 def distinct_starts(starts: Indices, n: int) -> Indices:
-    """Starts (runs, c) in which no object comes twice: where too few were drawn any others of the n will do."""
+    """Replace duplicates within each row of ``starts`` (runs, c) by unused objects of the n."""
     for z in starts:
         first = np.unique(z, return_index=True)[1]
         again = np.setdiff1d(np.arange(len(z)), first)
@@ -177,7 +176,7 @@ def distinct_starts(starts: Indices, n: int) -> Indices:
 
 
 def set_medoids(ranking: Ranking, focal: FocalSets, clusters: Indices, eta: float) -> Indices:
-    """Objects nearest to, and equally far from, a set's clusters' medoids: (runs, c) -> (runs, sets)."""
+    """Return the objects nearest to, and equally far from, the medoids of a set's clusters: (runs, c) -> (runs, sets)."""
     larger = focal.sets[focal.n_clusters :]
     chosen = np.empty((len(clusters), len(larger)), dtype=np.int64)
     for run, z in enumerate(clusters):
@@ -189,13 +188,13 @@ def set_medoids(ranking: Ranking, focal: FocalSets, clusters: Indices, eta: floa
 
 @dataclass
 class AllPairs:
-    """The dissimilarities between all of the objects that were last asked for."""
+    """Cache of the dissimilarities between all objects, for the last objects passed."""
 
     x: Encoded | None = None
     dissimilarities: Tensor = field(default_factory=lambda: torch.empty(0, 0))
 
     def of(self, objects: Objects[Encoded]) -> Tensor:
-        """Dissimilarities (n, n): given, or computed once."""
+        """Return dissimilarities (n, n), given or computed once."""
         x = objects.x
         if x is not self.x:
             self.x = x
@@ -206,9 +205,9 @@ class AllPairs:
 
 @dataclass(frozen=True)
 class EvidentialMedoids(Algorithm[Encoded]):
-    """ECMdd: what a set's own medoid and its clusters' medoids count.
+    """ECMdd, with the weights of a set's own medoid and its clusters' medoids.
 
-    An object that does not count can't be a medoid: the problem is stated for those that count.
+    An object of weight 0 can't be a medoid: the problem only includes the others.
     """
 
     gamma: float = 0.5
@@ -219,7 +218,7 @@ class EvidentialMedoids(Algorithm[Encoded]):
     compares: ClassVar[bool] = True
 
     def from_center(self, objects: Objects[Encoded]) -> NDArray[np.float64]:
-        """Dissimilarities (n,) to the medoid of all objects that count."""
+        """Return dissimilarities (n,) to the medoid of all objects of positive weight."""
         d, weights = self.pairs.of(objects), objects.weights
         places = torch.arange(len(d)) if weights is None else weights.nonzero()[:, 0]
         inside = d[places][:, places]
@@ -229,7 +228,7 @@ class EvidentialMedoids(Algorithm[Encoded]):
         return d[:, int(places[center])].numpy()
 
     def problem(self, batch: RunBatch[Encoded]) -> MedoidProblem:
-        """For the objects that count."""
+        """Return the problem for the objects of positive weight."""
         objects, focal = batch.objects, batch.settings.focal
         present = _present(objects)
         check_enough(focal.n_clusters, len(present))
@@ -239,7 +238,7 @@ class EvidentialMedoids(Algorithm[Encoded]):
         return MedoidProblem(d, focal, batch.cost(d, weights), self.gamma, self.eta, _ranking(d, weights))
 
     def seeded(self, objects: Objects[Encoded], chosen: Settings, draw: Draw, rng: np.random.RandomState) -> Tensor:
-        """Different objects for the clusters of each run (runs, c), counted among those present."""
+        """Return different objects for the clusters of each run (runs, c), as positions among those of positive weight."""
         present, c = _present(objects), chosen.n_clusters
         check_enough(c, len(present))
         d = self.pairs.of(objects)[present][:, present]
@@ -248,16 +247,16 @@ class EvidentialMedoids(Algorithm[Encoded]):
         return torch.from_numpy(distinct_starts(drawn.numpy().astype(np.int64), n))
 
     def from_init(self, objects: Objects[Encoded], chosen: Settings) -> Tensor:
-        """The objects a user gave (1, c)."""
+        """Return the objects given by the user (1, c)."""
         return self._among(objects, check_indices("init", chosen.init.value, len(objects), chosen.n_clusters))
 
     def continued(self, objects: Objects[Encoded], chosen: Settings, last: PrototypeModel) -> Tensor:
-        """The last fit's medoids, by the objects nearest to them."""
+        """Return the objects nearest to the last fit's medoids."""
         nearest = last.distances(objects.x)[:, : chosen.n_clusters].numpy().argmin(0)
         return self._among(objects, nearest.astype(np.int64))
 
     def from_clusters(self, fit: Fit, outcome: Outcome) -> Tensor:
-        """The clusters' medoids, counted among the objects present (1, c)."""
+        """Return the clusters' medoids (1, c), as positions among the objects of positive weight."""
         return outcome.solution.prototypes[outcome.best, : fit.settings.n_clusters][None]
 
     @staticmethod
@@ -270,17 +269,17 @@ class EvidentialMedoids(Algorithm[Encoded]):
         return torch.from_numpy(np.searchsorted(present, numbers))[None]
 
     def between(self, objects: Objects[Encoded], solution: Solution, n_clusters: int) -> list[NDArray[np.float64]]:
-        """Looked up."""
+        """Return the dissimilarities between medoids."""
         d = self.pairs.of(objects)
         clusters = _present(objects)[solution.prototypes[:, :n_clusters].long()]
         return [d[z][:, z].numpy() for z in clusters]
 
     def prototypes_of(self, objects: Objects[Encoded], solution: Solution, run: int) -> Tensor:
-        """The medoids as the space places them."""
+        """Return the medoids as prototypes of the space."""
         return objects.space.starts(objects.x, _present(objects)[solution.prototypes[run].long()])
 
     def metric_of(self, objects: Objects[Encoded], chosen: Settings, solution: Solution, run: int) -> SemiMetric:
-        """The mixture of dissimilarities to medoids."""
+        """Return the metric that mixes dissimilarities to medoids."""
         return MedoidMixture(objects.metric, chosen.focal, self.gamma)
 
 
@@ -289,7 +288,7 @@ def _ranking(d: Tensor, weights: Tensor | None) -> Ranking:
 
 
 def _present(objects: Objects[Encoded]) -> Tensor:
-    """Numbers of the objects that count."""
+    """Return the indices of the objects of positive weight."""
     return torch.from_numpy(np.flatnonzero(objects.counts > 0))
 
 
@@ -368,7 +367,7 @@ class ECMdd(PrototypeFamily):
     beta: float = 1.2
     gamma: float = number(0.5, "0.5 is usual; 0 leaves a set's own medoid alone.", least=0)
     eta: float = number(1.0, "1 is usual.", least=0)
-    tol: float = field(default=0.0, init=False)  # the medoids stand still, or they don't
+    tol: float = field(default=0.0, init=False)  # medoids change or they don't
     device: str = field(default="auto", init=False)
     dtype: str = field(default="float64", init=False)
 

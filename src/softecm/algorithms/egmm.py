@@ -29,46 +29,46 @@ from softecm.spaces.raw import as_numbers
 from softecm.spaces.real import RealVectors
 
 Floats = NDArray[np.float64]
-LARGE = 10**6  # numbers, below which several threads for one product cost more than they save
-SHORT = 20  # rounds of single clusters after which only the best start goes on
-SAME = 1e-6  # runs whose objectives differ by less than this part found the same
-SHARED = 0.1  # of the weight is given to the larger sets when they come in
-WORSE = 3  # numbers of clusters in a row without a better criterion that end the search
+LARGE = 10**6  # numbers below which one thread is faster than several for a product
+SHORT = 20  # iterations with single clusters, after which only the best run continues
+SAME = 1e-6  # relative difference of objectives below which runs count as equal
+SHARED = 0.1  # initial weight of the larger sets together
+WORSE = 3  # number of clusters in a row without a better criterion before the search stops
 
 
 class Mixture(NamedTuple):
-    """The parameters: one covariance for all components, a set's mean is the mean of its clusters'."""
+    """Parameters: all components share one covariance, and a set's mean is the mean of its clusters' means."""
 
     centers: Floats  # (c, p)
     covariance: Floats  # (p, p)
-    weights: Floats  # (f,): how likely each component is
+    weights: Floats  # (f,): probability of each component
 
 
 class MixtureRun(NamedTuple):
-    """Where one run ended."""
+    """Result of one run."""
 
     mixture: Mixture
     masses: Floats  # (n, f): the posterior of each component
-    history: Floats  # minus the penalised log-likelihood, at the start and after each round
+    history: Floats  # minus the penalized log-likelihood, initially and after each iteration
     converged: bool
 
 
 class Sample(NamedTuple):
-    """Objects around their mean, how often each counts, and what the covariance is drawn to."""
+    """Centred objects with their weights, and the ridge of the covariance."""
 
-    x: Floats  # (n, p), less the mean of all
+    x: Floats  # (n, p), minus the mean of all objects
     raw: Floats  # (n, p), as given
     counts: Floats  # (n,)
     ridge: Floats  # (p,): added to the diagonal of every covariance
 
     @property
     def total(self) -> float:
-        """How many objects there are."""
+        """The total weight."""
         return float(self.counts.sum())
 
 
 def posteriors(x: Floats, mixture: Mixture, mean: Floats) -> tuple[Floats, Floats]:
-    """The E-step: masses (n, f) of the sets, and the log-likelihood (n,) of each object; ``mean`` (f, c) makes sets."""
+    """E-step: return masses (n, f) and each object's log-likelihood (n,); ``mean`` (f, c) averages clusters to sets."""
     factor = _factor(mixture.covariance)
     white = solve_triangular(factor, x.T, lower=True).T
     centers = solve_triangular(factor, (mean @ mixture.centers).T, lower=True).T
@@ -94,11 +94,11 @@ def _factor(covariance: Floats) -> Floats:
 
 
 def maximised(sample: Sample, masses: Floats, before: Mixture, mean: Floats) -> Mixture:
-    r"""The M-step, exact: weights, then centres from :math:`H\mu = B`, then the covariance around the new centres."""
+    r"""M-step, exact: weights, centres from :math:`H\mu = B`, and the covariance about the new centres."""
     weighted = masses * sample.counts[:, None]
     held, sums = weighted.sum(0), weighted.T @ sample.x  # (f,), (f, p)
     h, b = mean.T @ (held[:, None] * mean), mean.T @ sums
-    # A step from where they were: a cluster without objects stays.
+    # Solved for the step, so that a cluster without objects keeps its centre.
     centers = before.centers + np.linalg.lstsq(h, b - h @ before.centers, rcond=1e-12)[0]
     prototypes = mean @ centers
     crossed = sums.T @ prototypes
@@ -111,10 +111,10 @@ def maximised(sample: Sample, masses: Floats, before: Mixture, mean: Floats) -> 
 def egmm(
     sample: Sample, focal: FocalSets, start: Mixture, *, max_iter: int, tol: float, callback: Callback | None = None
 ) -> MixtureRun:
-    r"""Expectation and maximisation from one start.
+    r"""Run expectation-maximization once.
 
-    With ``ridge`` r the covariance is :math:`\Sigma = S/n + \mathrm{diag}(r)`, which maximises the log-likelihood less
-    :math:`\frac n2 \mathrm{tr}(\Sigma^{-1} \mathrm{diag}(r))`: the sum never falls, whatever the data.
+    With ``ridge`` r the covariance is :math:`\Sigma = S/n + \mathrm{diag}(r)`, which maximizes the log-likelihood minus
+    :math:`\frac n2 \mathrm{tr}(\Sigma^{-1} \mathrm{diag}(r))`: this sum never decreases.
     """
     mean, mixture, history, converged = focal.shares, start, [], False
     masses, likelihood = posteriors(sample.x, mixture, mean)
@@ -142,7 +142,7 @@ def _penalised(sample: Sample, likelihood: Floats, mixture: Mixture) -> float:
 
 
 def ebic(likelihood: float, n: float, focal: FocalSets, p: int) -> float:
-    """The evidential BIC: log-likelihood less half the logarithm of n for every parameter; larger is better."""
+    """Return the evidential BIC: log-likelihood minus half the logarithm of n for each parameter; larger is better."""
     return likelihood - 0.5 * float(np.log(n)) * (len(focal) - 1 + focal.n_clusters * p + p * (p + 1) / 2)
 
 
@@ -249,7 +249,7 @@ class EGMM(params.Restarts, params.FocalParameters, EvidentialClusterer):
 
     def _check_parts(self) -> None:
         super()._check_parts()
-        if abs(float(self.weights_.sum()) - 1.0) > 1e-4:  # what single precision makes of 1
+        if abs(float(self.weights_.sum()) - 1.0) > 1e-4:  # tolerance for weights stored in single precision
             raise expected.Misfit("weights_ should add up to 1")
 
     def fit(self, X: ArrayLike, y: object = None, sample_weight: ArrayLike | None = None) -> Self:
@@ -286,7 +286,7 @@ class EGMM(params.Restarts, params.FocalParameters, EvidentialClusterer):
         return self
 
     def _counts(self) -> list[int]:
-        """The numbers of clusters to try."""
+        """Return the numbers of clusters to try."""
         if self.n_clusters != "auto":
             return [int(self.n_clusters)]
         if params.is_given(self.init):
@@ -298,7 +298,7 @@ class EGMM(params.Restarts, params.FocalParameters, EvidentialClusterer):
     def _search(
         self, counts: list[int], sample: Sample, rng: np.random.RandomState, callback: Callback | None
     ) -> tuple[FocalSets, list[MixtureRun], int]:
-        """Fit each number of clusters and keep the best by its criterion."""
+        """Fit each number of clusters and keep the one with the best criterion."""
         best_fit, self.criteria_ = None, dict[str, float]()
         for c in counts:
             focal = params.sets_asked_for(c, self.max_cardinality, self.focal_sets)
@@ -316,13 +316,13 @@ class EGMM(params.Restarts, params.FocalParameters, EvidentialClusterer):
     def _climb(
         self, focal: FocalSets, sample: Sample, rng: np.random.RandomState, callback: Callback | None
     ) -> tuple[list[MixtureRun], int]:
-        """Short runs of single clusters from all starts; the best goes on with all sets."""
+        """Run single clusters briefly from each initialization, then continue the best run with all sets."""
         c, tol, most = focal.n_clusters, float(self.tol), int(self.max_iter)
         alone = FocalSets.up_to(c, 1)
         starts = [Mixture(start, _within(sample, start), np.full(c, 1.0 / c)) for start in self._starts(c, sample, rng)]
         runs = [egmm(sample, alone, start, max_iter=SHORT, tol=tol, callback=callback) for start in starts]
         reached = np.array([run.history[-1] for run in runs])
-        best = int(np.argmax(reached <= reached.min() + SAME * abs(reached.min())))  # of equals the first
+        best = int(np.argmax(reached <= reached.min() + SAME * abs(reached.min())))  # ties go to the first
         mixture, sets = runs[best].mixture, len(focal) - c
         if sets:
             weights = np.r_[(1.0 - SHARED) * mixture.weights, np.full(sets, SHARED / sets)]
@@ -331,7 +331,7 @@ class EGMM(params.Restarts, params.FocalParameters, EvidentialClusterer):
         return runs, best
 
     def _starts(self, c: int, sample: Sample, rng: np.random.RandomState) -> Floats:
-        """Starting centres (runs, c, p), less the middle."""
+        """Return initial centres (runs, c, p), minus the overall mean."""
         p = sample.x.shape[1]
         if not params.is_given(self.init):
             draw, x = Draw("k-means++", int(self.n_init)), torch.from_numpy(sample.raw)
@@ -416,14 +416,14 @@ class EGMM(params.Restarts, params.FocalParameters, EvidentialClusterer):
 
 
 def _within(sample: Sample, centers: Floats) -> Floats:
-    """The covariance around the nearest of the starting centres."""
+    """Return the covariance about the nearest of the initial centres."""
     nearest = (np.square(centers).sum(1) - 2.0 * sample.x @ centers.T).argmin(1)
     held = np.bincount(nearest, sample.counts, minlength=len(centers))
     sums = np.stack([np.bincount(nearest, sample.counts * column, minlength=len(centers)) for column in sample.x.T], 1)
     means = sums / np.where(held > 0, held, 1.0)[:, None]
     off = sample.x - means[nearest]
     covariance: Floats = (off * sample.counts[:, None]).T @ off / sample.total + np.diag(sample.ridge)
-    if np.linalg.eigvalsh(covariance)[0] <= 0:  # plain EM from as many different objects as clusters
+    if np.linalg.eigvalsh(covariance)[0] <= 0:  # zero residuals, for example with as many clusters as distinct objects
         covariance += np.diag(np.average(np.square(sample.x), axis=0, weights=sample.counts) + 1e-300)
     return covariance
 

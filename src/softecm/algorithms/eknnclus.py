@@ -1,4 +1,4 @@
-"""EK-NNclus: labels that spread from neighbour to neighbour until they settle (Denœux and others)."""
+"""EK-NNclus: labels propagate between neighbours until they converge (Denœux and others)."""
 
 from __future__ import annotations
 
@@ -31,30 +31,32 @@ from softecm.spaces.raw import as_plain
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
-LEAST = 1e-6  # a neighbour says at least so much, and lies at least so far, in units of the usual distance
-SURE = 1 - 1e-15  # a neighbour never leaves nothing open
-PIECE = 1e9  # multiplications between two looks at whether the fit is to end
-MOST_NEIGHBOURS = 100  # by default
-# What two pieces of one group are known by, chosen on planted problems with their labels in view.
-PEAK = 0.9  # quantile of a cluster's densities that counts as its height
-AT_CUT = 0.2  # this part of the smaller cluster, but at most MOST_AT_CUT objects, must lie high at the cut
+LEAST = 1e-6  # minimum mass from a neighbour, and minimum distance relative to the typical one
+SURE = 1 - 1e-15  # maximum mass from a neighbour
+PIECE = 1e9  # multiplications between two checks for an interrupt
+MOST_NEIGHBOURS = 100  # default maximum of ``n_neighbors``
+# Criteria for two parts of one group, chosen on simulated data with known labels.
+PEAK = 0.9  # quantile of a cluster's densities that defines its height
+AT_CUT = 0.2  # share of the smaller cluster (at most MOST_AT_CUT objects) that must be dense at the cut
 MOST_AT_CUT = 4
 
 
 def nearest_others(x: Floats, k: int) -> tuple[Floats, Ints]:
-    """Distances to the k nearest other objects and which these are, (n, k) each; in pieces, so that Ctrl-C is heard."""
+    """Return distances to and indices of the k nearest other objects, (n, k) each; in pieces, so that Ctrl-C works."""
     search = NearestNeighbors(n_neighbors=k + 1).fit(x)
     near, neighbours = np.empty((len(x), k)), np.empty((len(x), k), dtype=np.int64)
     for rows in pieces(len(x), x.size):
         distances, indices = search.kneighbors(x[rows])
         other = indices != rows[:, None]
-        other[other.all(1), -1] = False  # behind more copies than were asked for: the last is left out in its place
+        other[other.all(1), -1] = (
+            False  # more duplicates than neighbours: drop the last one instead of the object itself
+        )
         near[rows], neighbours[rows] = distances[other].reshape(-1, k), indices[other].reshape(-1, k)
     return near, neighbours
 
 
 def nearest_in_matrix(d: Floats, k: int, *, others: bool) -> tuple[Floats, Ints]:
-    """The same from dissimilarities (m, n), of equals the first; ``others`` leaves out each object itself (m = n)."""
+    """Return the same from dissimilarities (m, n), ties in order; ``others`` excludes the object itself (m = n)."""
     near, neighbours = np.empty((len(d), k)), np.empty((len(d), k), dtype=np.int64)
     for rows in pieces(len(d), 20 * d.shape[1]):
         block = np.array(d[rows])
@@ -66,41 +68,41 @@ def nearest_in_matrix(d: Floats, k: int, *, others: bool) -> tuple[Floats, Ints]
 
 
 def pieces(n: int, cost: int) -> list[Ints]:
-    """Rows that are looked at in one go, ``cost`` multiplications each."""
+    """Split rows into batches, each row costing ``cost`` multiplications."""
     size = max(1, int(PIECE / (cost + 1)))
     return [np.arange(start, min(start + size, n)) for start in range(0, n, size)]
 
 
 class Votes(NamedTuple):
-    """What the neighbours of n objects say; (n, k) each."""
+    """Votes of the neighbours of n objects; (n, k) each."""
 
     neighbours: Ints
-    strength: Floats  # mass each puts on its own cluster
+    strength: Floats  # mass of each on its own cluster
     weights: Floats  # the same as weight of evidence, -ln(1 - strength)
-    back: Ints  # (n k,) and (n + 1,): where each object stands among others' neighbours
+    back: Ints  # (n k,) and (n + 1,): positions of each object among others' neighbours
     starts: Ints
 
 
 class Propagation(NamedTuple):
-    """Where one run ended."""
+    """Result of one run."""
 
     labels: Ints
-    history: Floats  # weight between clusters, at the start and after each sweep
+    history: Floats  # weight between clusters, initially and after each sweep
     converged: bool
 
 
 def scale_of(distances: Floats, q: float, power: float, least: float) -> float:
-    r"""The factor :math:`\gamma`: one over the q quantile of all :math:`d^b`."""
+    r"""Return the factor :math:`\gamma`, the inverse of the q quantile of all :math:`d^b`."""
     return 1.0 / float(np.quantile(np.maximum(distances, least) ** power, q))
 
 
 def strength_of(distances: Floats, gamma: float, power: float, least: float) -> Floats:
-    r"""Mass :math:`\alpha = \exp(-\gamma d^b)` that a neighbour puts on its own cluster."""
+    r"""Return the mass :math:`\alpha = \exp(-\gamma d^b)` that a neighbour puts on its own cluster."""
     return np.clip(np.exp(-gamma * np.maximum(distances, least) ** power), LEAST, SURE)
 
 
 def votes_of(neighbours: Ints, strength: Floats) -> Votes:
-    """Votes with their weights of evidence."""
+    """Return the votes with their weights of evidence."""
     return Votes(neighbours, strength, -np.log1p(-strength), *backwards(neighbours))
 
 
@@ -111,11 +113,11 @@ def propagate(votes: Votes, start: Ints, orders: Iterable[Ints], max_iter: int =
     ----------
     votes : Votes
     start : array (n,)
-        Labels below n to start from.
+        Initial labels, below n.
     orders : iterable of arrays (n,)
         The order of the objects in each sweep.
     max_iter : int
-        Most sweeps.
+        Maximum number of sweeps.
     """
     labels, due = np.array(start, dtype=np.int64), np.ones(len(start), dtype=np.bool_)
     history, graph = [between(votes.neighbours, votes.weights, labels)], (votes.back, votes.starts)
@@ -128,7 +130,7 @@ def propagate(votes: Votes, start: Ints, orders: Iterable[Ints], max_iter: int =
 
 
 def masses_of_votes(strength: Floats, labels: Ints, n_clusters: int) -> Floats:
-    r"""Dempster's rule over the neighbours: masses on the empty set, each cluster and all of them together.
+    r"""Combine neighbours by Dempster's rule: masses on the empty set, each cluster and the set of all clusters.
 
     Neighbour j puts :math:`\alpha_{ij}` on the cluster ``labels[i, j]`` and the rest on all clusters. With
     :math:`u_k` the evidence for cluster k, the masses are proportional to :math:`e^{u_k} - 1` and 1.
@@ -140,17 +142,17 @@ def masses_of_votes(strength: Floats, labels: Ints, n_clusters: int) -> Floats:
         logs = np.concatenate([evidence + np.log(-np.expm1(-evidence)), np.zeros((n, 1))], axis=1)
     masses = np.exp(logs - logs.max(1, keepdims=True))
     masses /= masses.sum(1, keepdims=True)
-    if n_clusters == 1:  # the cluster is all of them
+    if n_clusters == 1:  # the only cluster is the set of all clusters
         masses = masses.sum(1, keepdims=True)
     return np.concatenate([np.zeros((n, 1)), masses], axis=1)
 
 
 def joined(votes: Votes, labels: Ints, valley: float) -> Ints:
-    """Labels with clusters taken as one where no valley lies between them.
+    """Merge clusters that no valley of density separates.
 
-    An object's density is the sum of its neighbours' strengths. It stands at the cut of two clusters as far as it has as
-    many neighbours in one as in the other. Where a few such objects are denser than ``valley`` times the lower cluster's
-    densest part, the cut goes through a group.
+    An object's density is the sum of its neighbours' strengths. The more equally its neighbours divide between two
+    clusters, the closer it is to their cut. If a few such objects are denser than ``valley`` times the peak of the less
+    dense cluster, the cut splits a group.
     """
     density = votes.strength.sum(1)
     around = _around(votes.neighbours, labels)
@@ -172,13 +174,13 @@ def joined(votes: Votes, labels: Ints, valley: float) -> Ints:
 
 
 def _around(neighbours: Ints, labels: Ints) -> csr_array:
-    """How many neighbours (n, c) each object has in each cluster, sparse: most have them in one alone."""
+    """Return the number of neighbours (n, c) of each object in each cluster; sparse, as most have only one cluster."""
     shape = (len(labels), int(labels.max()) + 1)
     return csr_array(tally(neighbours, np.ones(neighbours.shape), labels), shape=shape)
 
 
 def _highest_cuts(around: csr_array, labels: Ints, density: Floats) -> list[tuple[float, int, int]]:
-    """Pairs of clusters with the density at their cut, as a part of the lower one's peak; highest first."""
+    """Return pairs of clusters with the density at their cut relative to the lower peak, in descending order."""
     c = around.shape[1]
     cells = around.tocoo()
     row, column, value = cells.row, cells.col, cells.data
@@ -201,7 +203,7 @@ def _highest_cuts(around: csr_array, labels: Ints, density: Floats) -> list[tupl
 
 
 def _peaks(labels: Ints, density: Floats, c: int) -> Floats:
-    """A high quantile of each cluster's densities."""
+    """Return a high quantile of each cluster's densities."""
     order = np.lexsort((density, labels))
     ends = np.cumsum(np.bincount(labels, minlength=c))
     sizes = np.diff(np.r_[0, ends])
@@ -293,7 +295,7 @@ class EKNNClus(Restarts, EvidentialClusterer):
     metric: str = choice("euclidean", ("euclidean", "precomputed"), "For another, compute the dissimilarities.")
     init: str | ArrayLike = choice("objects", ("objects",), "Or give a label for each object.", or_other=True)
     max_iter: int = 100
-    tol: float = field(default=0.0, init=False)  # labels change, or they don't
+    tol: float = field(default=0.0, init=False)  # labels change or they don't
 
     SAVED = expected.rules(
         EvidentialClusterer.SAVED,
@@ -317,7 +319,7 @@ class EKNNClus(Restarts, EvidentialClusterer):
 
     def _check_parts(self) -> None:
         super()._check_parts()
-        checked(self)  # a prediction takes ``power`` from the parameters
+        checked(self)  # predictions use ``power``, a parameter
 
     def fit(self, X: ArrayLike, y: object = None) -> Self:
         """Find the clusters.
@@ -363,7 +365,7 @@ class EKNNClus(Restarts, EvidentialClusterer):
         return self
 
     def _run(self, votes: Votes, start: Ints, seed: int, stop: NDArray[np.bool_]) -> Propagation:
-        """Labels that have settled; pieces joined, if asked for, and settled again."""
+        """Propagate labels until convergence; then optionally merge parts of groups and propagate again."""
         rng = np.random.RandomState(seed)
         outcome = propagate(votes, start, _orders(len(start), rng, stop), int(self.max_iter))
         if self.valley is None:
@@ -401,7 +403,7 @@ class EKNNClus(Restarts, EvidentialClusterer):
         return np.unique(labels, return_inverse=True)[1].astype(np.int64)
 
     def _refuse_many(self, n: int) -> None:
-        """So many clusters that their masses don't fit in memory."""
+        """Raise ValueError if the masses of all clusters don't fit in memory."""
         size = 24.0 * n * self.n_clusters_
         if size > _engine.free_memory():
             raise ValueError(
@@ -439,7 +441,7 @@ class EKNNClus(Restarts, EvidentialClusterer):
 
 
 def _most_agreed(runs: list[Propagation]) -> int:
-    """Of the runs with the most frequent number of clusters, that with the least evidence between clusters."""
+    """Among runs with the most frequent number of clusters, return the one with the least evidence between clusters."""
     counts = np.array([run.labels.max() for run in runs])
     usual = np.bincount(counts).argmax()
     return int(
@@ -448,13 +450,13 @@ def _most_agreed(runs: list[Propagation]) -> int:
 
 
 def _orders(n: int, rng: np.random.RandomState, stop: NDArray[np.bool_]) -> Iterator[Ints]:
-    """A new order for each sweep, until another thread asks for an end."""
+    """Yield a new order for each sweep until another thread requests a stop."""
     while not stop[0]:
         yield rng.permutation(n)
 
 
 def _distances(a: Floats, b: Floats, neighbours: Ints) -> Floats:
-    """Distances (m, k) from rows of ``a`` to their neighbours in ``b``, without the rounding of a search by products."""
+    """Return distances (m, k) from rows of ``a`` to their neighbours in ``b``, without the rounding errors of products."""
     distances = np.empty(neighbours.shape)
     for rows in pieces(len(a), 20 * neighbours.shape[1] * a.shape[1]):
         distances[rows] = np.sqrt(np.square(a[rows][:, None] - b[neighbours[rows]]).sum(-1))

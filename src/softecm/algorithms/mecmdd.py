@@ -32,7 +32,7 @@ from softecm.spaces.dissimilarities import Dissimilarities
 from softecm.spaces.raw import as_plain
 from softecm.spaces.views import refuse_other_order
 
-FAR = 0.95  # delta "auto": the square is this quantile of a view's dissimilarities
+FAR = 0.95  # quantile of a view's dissimilarities that is the square of delta "auto"
 
 
 @params.parameters
@@ -243,7 +243,7 @@ class MECMdd(params.Restarts, params.FocalParameters, params.Masses, params.Clus
         return ViewMedoids(views, focal, weighing, alpha, beta, delta2, self.form, gamma, eta, lam, counts)
 
     def _squares(self, views: Floats, counts: Floats | None) -> Floats:
-        """The price of the empty set in each view (views,)."""
+        """Return the cost of the empty set in each view (views,)."""
         if self.delta is None:
             return np.full(len(views), np.inf)
         if self.delta != "auto":
@@ -252,7 +252,7 @@ class MECMdd(params.Restarts, params.FocalParameters, params.Masses, params.Clus
         return np.array([q if q > 0 else float(view.max()) or 1.0 for q, view in zip(widths, views, strict=True)])
 
     def _starts(self, views: Floats, c: int, counts: Floats | None) -> Indices:
-        """Objects to start from (runs, c)."""
+        """Return initial medoids (runs, c)."""
         n = views.shape[1]
         if params.is_given(self.init):
             return check_indices("init", as_plain(self.init, "init"), n, c)[None]
@@ -309,20 +309,20 @@ class MECMdd(params.Restarts, params.FocalParameters, params.Masses, params.Clus
 
 
 def far_apart(view: Floats, counts: Floats | None) -> float:
-    """From where two objects are far from each other in a view: a quantile over all pairs, each as often as it counts."""
+    """Return the FAR quantile of a view's dissimilarities over all pairs, weighted by both objects."""
     counts = np.ones(len(view)) if counts is None else counts
     pairs: Floats = np.outer(counts, counts).astype(np.float64)
-    np.fill_diagonal(pairs, np.maximum(counts * (counts - 1.0), 0.0))  # copies of one object are not apart
+    np.fill_diagonal(pairs, np.maximum(counts * (counts - 1.0), 0.0))  # copies of one object are at distance 0
     return weighted_quantile(view.ravel(), FAR, pairs.ravel()) if pairs.any() else 0.0
 
 
 def by_name(X: object) -> bool:
-    """Whether views come as a dict; one form of sparse matrix is a dict, too."""
+    """Whether views are given as a dict; SciPy's DOK matrices are dicts, too."""
     return isinstance(X, Mapping) and not issparse(X)
 
 
 def named_views(X: Any) -> tuple[tuple[str, ...], list[Any]]:
-    """Names of the views, and their matrices as they came."""
+    """Return the names of the views, and their matrices as given."""
     X = as_plain(X)
     if by_name(X):
         if not X or not all(isinstance(name, str) and name for name in X):
@@ -340,7 +340,7 @@ def named_views(X: Any) -> tuple[tuple[str, ...], list[Any]]:
 
 
 def checked_views(estimator: MECMdd, names: tuple[str, ...], raw: list[object], *, reset: bool) -> Floats:
-    """The views' dissimilarities (views, n, n), or (views, n_new, n) where ``reset`` is false."""
+    """Return the views' dissimilarities (views, n, n), or (views, n_new, n) if ``reset`` is False."""
     refuse_other_order(dict(zip(names, raw, strict=True)))
     views: list[Floats] = []
     for name, matrix in zip(names, raw, strict=True):
@@ -360,7 +360,7 @@ def checked_views(estimator: MECMdd, names: tuple[str, ...], raw: list[object], 
 
 
 def refuse_constant(view: Floats) -> None:
-    """A view in which all objects are equally far apart."""
+    """Raise ValueError for a view in which all objects are equally far apart."""
     others = view[~np.eye(len(view), dtype=bool)]
     if len(view) > 2 and np.ptp(others) == 0:
         raise ValueError(

@@ -1,4 +1,4 @@
-"""NN-EVCLUS: a small network from attributes to masses whose conflicts mirror the dissimilarities (Denœux)."""
+"""NN-EVCLUS: a small network from attributes to masses whose conflicts fit the dissimilarities (Denœux)."""
 
 from __future__ import annotations
 
@@ -30,36 +30,36 @@ from softecm.spaces.base import LARGEST, SQUARABLE, check_enough, symmetric
 from softecm.spaces.column_roles import by_row
 
 Floats = NDArray[np.float64]
-ALL = 500  # up to so many objects all pairs are compared
-SHORT = 25  # steps after which only the best start goes on
-ROWS = 1 << 16  # objects whose masses are computed at once
-SVM_OBJECTS = 2000  # that the novelty detector learns from
-OUTSIDE = 0.05  # part of these that it may leave outside
+ALL = 500  # number of objects up to which all pairs are compared
+SHORT = 25  # steps after which only the best run continues
+ROWS = 1 << 16  # objects per batch when computing masses
+SVM_OBJECTS = 2000  # training objects of the novelty detector
+OUTSIDE = 0.05  # share of these that may be novel
 
 
 @dataclass(frozen=True)
 class Network:
-    """Weights of each layer (out, in + 1), the first column for the bias, and what novelty does: beta (2,)."""
+    """Weights of each layer (out, in + 1), biases in the first column, and the parameters of novelty, beta (2,)."""
 
     layers: tuple[Tensor, ...]
     beta: Tensor
 
     @property
     def flat(self) -> Tensor:
-        """All parameters in a row."""
+        """All parameters as one vector."""
         return torch.cat([*(w.reshape(-1) for w in self.layers), self.beta])
 
     def with_flat(self, values: Tensor) -> Network:
-        """The same shapes with other numbers."""
+        """Return a network of the same shapes with other parameters."""
         ends = np.cumsum([w.numel() for w in self.layers]).tolist()
         cuts = zip([0, *ends[:-1]], ends, self.layers, strict=True)
         return Network(tuple(values[first:last].reshape(w.shape) for first, last, w in cuts), values[ends[-1] :])
 
     def masses(self, x: Tensor, novelty: Tensor | None = None) -> Tensor:
-        r"""Masses (n, f + 1) of objects: softmax of the last layer, and what novelty takes to the empty set.
+        r"""Return masses (n, f + 1): softmax of the last layer, with a share moved to the empty set by novelty.
 
-        With scores s, small outside: :math:`\eta = \ln(1 + e^{\beta_0 + \beta_1 s})`, and :math:`\eta / (1 + \eta)` of the
-        mass goes to the empty set.
+        With scores s, which are small for novel objects: :math:`\eta = \ln(1 + e^{\beta_0 + \beta_1 s})`, and
+        :math:`\eta / (1 + \eta)` of the mass goes to the empty set.
         """
         z = x
         for weights in self.layers[:-1]:
@@ -75,23 +75,23 @@ class Network:
 
 
 class Compared(NamedTuple):
-    """Which objects are compared: all pairs inside groups of objects."""
+    """Objects to compare: all pairs within groups of objects."""
 
-    rows: Tensor  # (groups, size), numbers of objects
-    phi: Tensor  # (groups, size, size), conflicts asked for
-    counted: Tensor  # the same shape: 1 for a pair that counts, else 0
+    rows: Tensor  # (groups, size), indices of objects
+    phi: Tensor  # (groups, size, size), target conflicts
+    counted: Tensor  # the same shape: 1 for pairs to compare, else 0
 
 
 class ConflictMisfit(torch.autograd.Function):
-    r"""Sum of :math:`(m_i C m_j - \varphi_{ij})^2` over the pairs that count; C is symmetric.
+    r"""Sum of :math:`(m_i C m_j - \varphi_{ij})^2` over the compared pairs; C is symmetric.
 
-    With r the differences the derivative in the masses of i is :math:`2 \sum_j (r_{ij} + r_{ji}) C m_j`: two products more
-    than the sum itself, where a graph would go through all pairs eight times.
+    With residuals r, the derivative in the masses of i is :math:`2 \sum_j (r_{ij} + r_{ji}) C m_j`: two products more
+    than the sum itself, while autograd would pass over all pairs eight times.
     """
 
     @staticmethod
     def forward(ctx: Any, inside: Tensor, conflict: Tensor, pairs: Compared) -> Tensor:  # type: ignore[override]
-        """For masses (groups, size, f + 1)."""
+        """Compute the sum for masses (groups, size, f + 1)."""
         crossed = inside @ conflict
         residuals = torch.baddbmm(pairs.phi, crossed, inside.transpose(1, 2), beta=-1.0).mul_(pairs.counted)
         ctx.save_for_backward(residuals, crossed)
@@ -100,7 +100,7 @@ class ConflictMisfit(torch.autograd.Function):
 
     @staticmethod
     def backward(ctx: Any, slope: Tensor) -> tuple[Tensor, None, None]:  # type: ignore[override]
-        """In the masses alone."""
+        """Return the derivative in the masses only."""
         residuals, crossed = ctx.saved_tensors
         both = torch.baddbmm(torch.bmm(residuals, crossed), residuals.transpose(1, 2), crossed)
         return both.mul_(2.0 * slope), None, None
@@ -108,7 +108,7 @@ class ConflictMisfit(torch.autograd.Function):
 
 @dataclass(frozen=True)
 class Loss:
-    r"""What a network is trained for; smaller is better.
+    r"""The training loss.
 
     .. math:: (1 - \nu)\, \frac{1}{|P|} \sum_{(i, j) \in P} (\kappa_{ij} - \varphi_{ij})^2
         + \frac{\lambda}{2} \sum_{\text{layers}} \overline{w^2}
@@ -126,7 +126,7 @@ class Loss:
     must: Tensor | None = None  # (m, 2)
     cannot: Tensor | None = None
     link_weight: float = 0.0
-    labelled: Tensor | None = None  # numbers of objects, and their clusters
+    labelled: Tensor | None = None  # indices of objects, and their clusters
     clusters: Tensor | None = None
     label_weight: float = 0.0
     conflict: Tensor = field(init=False)
@@ -137,7 +137,7 @@ class Loss:
         object.__setattr__(self, "linked", torch.tensor(link_cost_of(self.focal)).to(self.x))
 
     def __call__(self, network: Network) -> Tensor:
-        """At a network."""
+        """Return the loss of a network."""
         masses = network.masses(self.x, self.novelty)
         inside = masses[self.compared.rows]  # (groups, size, f + 1)
         misfit: Tensor = ConflictMisfit.apply(inside, self.conflict, self.compared)  # type: ignore[no-untyped-call]
@@ -166,13 +166,13 @@ class Loss:
 
 
 class Trained(NamedTuple):
-    """Where one run ended."""
+    """Result of one run."""
 
-    network: Network  # the best that was seen
-    history: Floats  # the loss of the last network that was accepted, at the start and after each step
+    network: Network  # the best network
+    history: Floats  # the loss of the last accepted network, initially and after each step
     converged: bool
     wild: bool  # whether a loss was not finite
-    seen: Floats  # the loss at every network that was tried
+    seen: Floats  # the loss of every network tried
 
 
 def descend(
@@ -184,9 +184,9 @@ def descend(
     tol: float = 1e-4,
     callback: Callback | None = None,
 ) -> Trained:
-    """Gradient descent with a rate for each weight, which grows while its slope keeps its sign; no step may raise the loss.
+    """Gradient descent with a rate per weight, increased while its gradient keeps its sign; no step may raise the loss.
 
-    Ends when the smoothed gain of a step is below ``tol`` of the loss.
+    Ends when the smoothed gain of a step is below ``tol`` times the loss.
     """
     network, rates = start, torch.full_like(start.flat, rate)
     value, slope = _value_and_slope(loss, network)
@@ -225,14 +225,14 @@ def _value_and_slope(loss: Callable[[Network], Tensor], network: Network) -> tup
 def compared(
     n: int, size: int, distances: Callable[[Tensor], Tensor], d0: float | None, rng: np.random.RandomState
 ) -> tuple[Compared, float]:
-    """Random groups of about ``size`` objects, all pairs inside them, and the d0 that was taken.
+    """Draw random groups of about ``size`` objects with all pairs within them; also returns d0.
 
-    ``distances`` gives those inside groups (g, s) as (g, s, s).
+    ``distances`` returns those within groups (g, s) as (g, s, s).
     """
     groups = max(1, n // size)
     width = -(-n // groups)
     order = rng.permutation(n)
-    index = torch.as_tensor(np.resize(order, (groups, width)))  # the last places are filled with objects again
+    index = torch.as_tensor(np.resize(order, (groups, width)))  # the last group is filled with repeated objects
     counted = 1.0 - torch.eye(width, dtype=torch.float64).expand(groups, width, width).clone()
     filled = torch.arange(groups * width).reshape(groups, width) >= n
     counted[filled[:, :, None].expand_as(counted) | filled[:, None, :].expand_as(counted)] = 0.0
@@ -246,7 +246,7 @@ def compared(
 
 
 def start_network(sizes: Sequence[int], rng: np.random.RandomState, *, novelty: bool = False) -> Network:
-    """Weights drawn evenly around 0, as wide as one over the root of what comes in."""
+    """Draw weights uniformly around 0, within one over the root of the number of inputs."""
     layers = [
         torch.as_tensor(rng.uniform(-1.0, 1.0, (out, came + 1)) / np.sqrt(came + 1)) for came, out in pairwise(sizes)
     ]
@@ -254,7 +254,7 @@ def start_network(sizes: Sequence[int], rng: np.random.RandomState, *, novelty: 
 
 
 class Detector(NamedTuple):
-    """A one-class support vector machine: how far inside the data an object lies; small, or negative, outside."""
+    """A one-class support vector machine; scores are large inside the data, small or negative outside."""
 
     support: Floats  # (s, p)
     dual: Floats  # (s,)
@@ -264,7 +264,7 @@ class Detector(NamedTuple):
 
     @classmethod
     def of(cls, x: Floats, rng: np.random.RandomState) -> Detector:
-        """Learned from objects, or from some of them where there are many."""
+        """Fit to the objects, or to a sample if there are many."""
         from sklearn.svm import OneClassSVM
 
         rows = x if len(x) <= SVM_OBJECTS else x[rng.choice(len(x), SVM_OBJECTS, replace=False)]
@@ -274,7 +274,7 @@ class Detector(NamedTuple):
         return plain._replace(scale=float(plain.scores(rows).std()) or 1.0)
 
     def scores(self, x: Floats) -> Floats:
-        """Of objects (n, p), in units of their spread in the fit."""
+        """Return scores of objects (n, p), in units of their spread in the fit."""
         scores = np.empty(len(x))
         for start in range(0, len(x), ROWS // 16):
             rows = slice(start, start + ROWS // 16)
@@ -284,7 +284,7 @@ class Detector(NamedTuple):
 
 
 def check_hidden(name: str, value: object, usual: object) -> object:
-    """How many units each hidden layer has, or the only one."""
+    """Check the number of units of each hidden layer, or of the only one."""
     for size in (value or (None,)) if isinstance(value, list | tuple) else (value,):
         check_count(name, size, hint="Give the units of each hidden layer, such as (20,).")
     return value
@@ -398,7 +398,7 @@ class NNEVCLUS(params.Restarts, params.FocalParameters, params.Clusters, Evident
     REQUIRED = ("n_features_in_", "focal_sets_", "network_", "_beta", "_input", "_detector")
 
     def _check_parts(self) -> None:
-        """Layers fit each other, the columns and the sets; the detector is one of these columns."""
+        """Raise ``Misfit`` unless layers match each other, the columns and the sets, and the detector the columns."""
         super()._check_parts()
         layers, p, f = self.network_, self.n_features_in_, len(self.focal_sets_)
         arrays = [w for w in layers if isinstance(w, np.ndarray) and w.dtype == np.float64 and w.ndim == 2]
@@ -482,7 +482,7 @@ class NNEVCLUS(params.Restarts, params.FocalParameters, params.Clusters, Evident
         return self
 
     def _rows(self, X: ArrayLike) -> tuple[Floats, Floats, Floats]:
-        """Checked rows, and what standardises their columns."""
+        """Return validated rows, and the means and scales that standardize their columns."""
         x = checked_rows(self, X, reset=True)
         spread = x.std(0)
         return x, x.mean(0), np.where(spread > 0, spread, 1.0)
@@ -503,7 +503,7 @@ class NNEVCLUS(params.Restarts, params.FocalParameters, params.Clusters, Evident
     def _train(
         self, loss: Loss, f: int, rng: np.random.RandomState, device: torch.device, callback: Callback | None
     ) -> tuple[list[Trained], int]:
-        """Short runs from all starts; the best goes on."""
+        """Train briefly from each initialization, then continue the best run."""
         hidden = self.hidden if isinstance(self.hidden, list | tuple) else (self.hidden,)
         sizes = (loss.x.shape[1], *map(int, hidden), f)
         weights = sum((came + 1) * out for came, out in pairwise(sizes))
@@ -525,7 +525,7 @@ class NNEVCLUS(params.Restarts, params.FocalParameters, params.Clusters, Evident
         return runs, best
 
     def _last_network(self, sizes: Sequence[int], novelty: bool) -> Network | None:
-        """Where the last fit ended, if this one goes on from there."""
+        """Return the last fit's network with ``warm_start``, else None."""
         if not self.warm_start or not hasattr(self, "network_"):
             return None
         shapes = [(out, came + 1) for came, out in pairwise(sizes)]

@@ -1,4 +1,4 @@
-"""Soft-ECM on a matrix of dissimilarities: prototypes are objects, and nothing is differentiated."""
+"""Soft-ECM on a matrix of dissimilarities: prototypes are objects, so nothing is differentiated."""
 
 from __future__ import annotations
 
@@ -29,8 +29,8 @@ from softecm.optim import Batch, PlainProblem
 Floats = NDArray[np.floating]
 Indices = NDArray[np.int64]
 
-STILL = 1e-12  # a medoid moves only for a gain of more than this part of its cost
-SWEEPS = 100  # no end in practice: each sweep lowers the cost, most often two are enough
+STILL = 1e-12  # minimum gain, relative to its cost, for which a medoid changes
+SWEEPS = 100  # never reached in practice: each sweep lowers the cost, and two usually suffice
 
 
 def discrete_problem(
@@ -41,19 +41,19 @@ def discrete_problem(
     relaxation: str = "penalty",
     tol: float = 1e-4,
 ) -> DiscreteProblem:
-    r"""Soft-ECM with prototypes restricted to objects, from each of several starts at once.
+    r"""Return the problem of Soft-ECM with prototypes restricted to objects, for several initializations at once.
 
-    Alternates the masses (eq. 7) with medoids: with the weights :math:`w_{iA} = |A|^\alpha m_i(A)^\beta` given, each
-    prototype in turn goes to the object that minimises :math:`\sum_i w_{iA} D_{iz}` plus what ``relaxation`` asks for
-    the constraint between sets and clusters, all others fixed. No choice raises the objective, so neither does a round.
+    Alternates masses (eq. 7) and medoids: given the weights :math:`w_{iA} = |A|^\alpha m_i(A)^\beta`, each prototype in
+    turn becomes the object that minimizes :math:`\sum_i w_{iA} D_{iz}` plus the cost of the constraint between sets and
+    clusters under ``relaxation``, all others fixed. No step raises the objective.
 
     Parameters
     ----------
     x : Tensor (n, n)
         Dissimilarities.
     relaxation : {"penalty", "gap", "exact"}
-        "exact": a set's medoid is the object nearest to its clusters' medoids (least sum of dissimilarities, among equals
-        least sum of squares, then the most central), and the clusters' medoids are chosen with what that means for the sets.
+        "exact": a set's medoid is the object nearest to its clusters' medoids (smallest sum of dissimilarities; ties
+        by sum of squares, then centrality), and choosing the clusters' medoids accounts for the effect on the sets.
 
     Examples
     --------
@@ -67,7 +67,7 @@ def discrete_problem(
     >>> iterate(problem, torch.tensor([[0, 6]]), 200).prototypes.tolist()
     [[1.0, 5.0, 3.0]]
     """
-    # Between equally good objects the first is taken: put the most central first, so that the order of rows plays no role.
+    # Ties go to the first object: sorting by centrality makes the result independent of the order of rows.
     weights = cost.weights
     order = _most_central_first(x.numpy(), None if weights is None else weights.numpy())
     d = x.numpy()[np.ix_(order, order)]
@@ -77,10 +77,10 @@ def discrete_problem(
 
 @dataclass(frozen=True)
 class DiscreteState(Batch):
-    """Medoids of a batch of runs with the masses that go with them."""
+    """Medoids of a batch of runs with their masses."""
 
-    medoids: Tensor  # (runs, f), places among the objects, the most central first
-    prototypes: Tensor  # (runs, f), the same as numbers of objects
+    medoids: Tensor  # (runs, f), positions among the objects, most central first
+    prototypes: Tensor  # (runs, f), the same as indices of objects
     masses: Tensor  # (runs, n, f + 1)
     weights: Tensor  # (runs, n, f)
     objective: Tensor  # (runs,)
@@ -92,10 +92,10 @@ class DiscreteState(Batch):
 
 @dataclass(frozen=True)
 class DiscreteProblem(PlainProblem):
-    """Eq. 6 for a batch of runs, prototypes being objects."""
+    """Eq. 6 for a batch of runs with objects as prototypes."""
 
-    d: Floats  # (n, n), the most central object first
-    order: Indices  # (n,), numbers of the objects
+    d: Floats  # (n, n), most central object first
+    order: Indices  # (n,), indices of the objects
     cost: MassCost
     relaxation: DiscreteRelaxation
     focal: FocalSets
@@ -103,14 +103,14 @@ class DiscreteProblem(PlainProblem):
     state_type: ClassVar[type[Batch]] = DiscreteState
 
     def begin(self, start: Tensor) -> DiscreteState:
-        """From the numbers of objects (runs, c) for the clusters, or (runs, f) for all sets."""
+        """Initialize from indices of objects (runs, c) for the clusters, or (runs, f) for all sets."""
         medoids = self._places(start)
         if medoids.shape[1] < len(self.focal):
             medoids = np.concatenate([medoids, barycenters(self.d, _larger(self.focal), medoids)], 1)
         return self.at(torch.from_numpy(medoids), None)
 
     def with_middles(self, start: Tensor) -> DiscreteState:
-        """The clusters given (runs, c), sets in the middle of theirs; the object nearest to it is a set's medoid."""
+        """Initialize clusters (runs, c) and place sets at the middle of theirs; the nearest object is a set's medoid."""
         clusters, d = self._places(start), torch.from_numpy(self.d)
         to = [
             torch.cat([d[:, z], MedoidMiddles.of(d, self.focal, z).to_sets(d[:, z])], 1)
@@ -121,17 +121,17 @@ class DiscreteProblem(PlainProblem):
         return self._shared(np.concatenate([clusters, sets], 1), distances, None)
 
     def _places(self, start: Tensor) -> Indices:
-        """Objects by number, counted with the most central first."""
+        """Convert indices of objects to positions, most central first."""
         return np.argsort(self.order)[start.cpu().numpy().astype(np.int64)]
 
     def at(self, medoids: Tensor, before: DiscreteState | None) -> DiscreteState:
-        """Masses (eq. 7) and objective for given medoids."""
+        """Return masses (eq. 7) and objective for given medoids."""
         places = medoids.numpy()
         distances = torch.from_numpy(self.d[places]).transpose(1, 2)  # D is symmetric: rows, not columns; (runs, n, f)
         return self._shared(places, distances, before)
 
     def _shared(self, medoids: Indices, distances: Tensor, before: DiscreteState | None) -> DiscreteState:
-        """The same for known distances (runs, n, f)."""
+        """Return masses and objective for given distances (runs, n, f)."""
         masses_step = self.cost.step(distances, None if before is None else before.masses)
         constraint = torch.from_numpy(self.relaxation.constraint(medoids))
         numbers = torch.as_tensor(self.order[medoids], dtype=masses_step.masses.dtype)
@@ -140,53 +140,53 @@ class DiscreteProblem(PlainProblem):
         return DiscreteState(places, numbers, masses_step.masses, masses_step.weights, objective, constraint, change)
 
     def step(self, state: DiscreteState) -> DiscreteState:
-        """New medoids for the state's masses (eq. 8), then their masses."""
+        """Update the medoids for the state's masses (eq. 8), then the masses."""
         runs, f = state.medoids.shape
         flat = state.weights.transpose(1, 2).reshape(runs * f, -1)
         prices = flat @ torch.from_numpy(self.d)  # sum_i w_iA D_iz: (runs f, n)
         moved = self.relaxation.improve(state.medoids.numpy(), prices.reshape(runs, f, -1).numpy())
         new = self.at(torch.from_numpy(moved), state)
-        # Equal choices that differ by rounding could go round in circles: a run that gains nothing has arrived.
+        # Ties that differ by rounding could cycle: a run without gain has converged.
         gained = new.objective < state.objective
         return replace(new.merged(state, ~gained), change=torch.where(gained, new.change, 0.0))
 
     def select(self, runs: Tensor) -> DiscreteProblem:
-        """The same for some of the runs."""
+        """Select some of the runs."""
         return replace(self, cost=self.cost.select(runs), relaxation=self.relaxation.select(runs.numpy()))
 
 
 def _most_central_first(d: Floats, counts: Floats | None) -> Indices:
-    """Objects by their sum of dissimilarities to all, rounded so that the order of summation does not show."""
+    """Sort objects by their sum of dissimilarities to all, rounded so that the order of summation doesn't matter."""
     total = d.sum(1, dtype=np.float64) if counts is None else d @ counts.astype(d.dtype)
     return np.argsort(np.round(total / (float(total.max()) or 1.0), 9), kind="stable")
 
 
 def _larger(focal: FocalSets) -> list[tuple[int, ...]]:
-    """The sets of more than one cluster."""
+    """Return the sets of more than one cluster."""
     return list(focal.sets[focal.n_clusters :])
 
 
 @dataclass(frozen=True)
 class SoftECMdd(Algorithm[Tensor]):
-    """Soft-ECM on dissimilarities: prototypes are objects."""
+    """Soft-ECM on dissimilarities, with objects as prototypes."""
 
     samples: ClassVar[bool] = False
     adds_sets: ClassVar[bool] = True
 
     def with_sets(self, batch: RunBatch[Tensor], singles: Solution) -> Solution:
-        """A set lies in the middle of its clusters' medoids, whether or not an object does."""
+        """Add sets at the middle of their clusters' medoids, whether or not an object is there."""
         state = self._problem(batch, "exact").with_middles(batch.start)
         return extended(singles, state.prototypes, state.objective)
 
     def metric_of(self, objects: Objects[Tensor], chosen: Settings, solution: Solution, run: int) -> SemiMetric:
-        """To the sets' middles where they were added to clusters, to their medoids where all were found together."""
+        """Return distances to the sets' middles if sets were added to clusters, or to their medoids if fitted together."""
         c = chosen.n_clusters
         if chosen.relaxation is not None or len(chosen.focal) == c:
             return objects.metric
         return MedoidMiddles.of(objects.x.cpu(), chosen.focal, solution.prototypes[run, :c].long().cpu())
 
     def problem(self, batch: RunBatch[Tensor]) -> DiscreteProblem:
-        """Eq. 6 for a batch of runs."""
+        """Return eq. 6 for a batch of runs."""
         if batch.links is not None:
             raise ValueError(
                 "must_link and cannot_link must be left out with metric='precomputed'; got some. CEVCLUS takes them "
@@ -201,18 +201,18 @@ class SoftECMdd(Algorithm[Tensor]):
         return discrete_problem(x, settings.focal, cost, batch.lam, relaxation, settings.tol)
 
     def from_center(self, objects: Objects[Tensor]) -> NDArray[np.float64]:
-        """Dissimilarities (n,) to the medoid of all objects."""
+        """Return dissimilarities (n,) to the medoid of all objects."""
         center = medoid(objects.x, objects.weights)
         return distances_of(objects.metric, objects.x, center)[:, 0].double().cpu().numpy()
 
     def between(self, objects: Objects[Tensor], solution: Solution, n_clusters: int) -> list[NDArray[np.float64]]:
-        """Looked up."""
+        """Return the dissimilarities between medoids."""
         return [objects.x[z][:, z].double().cpu().numpy() for z in solution.prototypes[:, :n_clusters].long()]
 
 
 @dataclass(frozen=True)
 class DiscreteRelaxation(ABC):
-    """How the constraint between a set's medoid and its clusters' medoids is priced, and where it sends them."""
+    """The cost of the constraint between a set's medoid and its clusters' medoids, and their update."""
 
     d: Floats  # (n, n)
     focal: FocalSets
@@ -220,24 +220,24 @@ class DiscreteRelaxation(ABC):
 
     @property
     def member(self) -> Floats:
-        """Which cluster is in which of the larger sets: (sets, c)."""
+        """Membership of clusters in sets of more than one cluster: (sets, c)."""
         return self.focal.membership[self.focal.n_clusters :].astype(self.d.dtype)
 
     @abstractmethod
     def constraint(self, medoids: Indices) -> NDArray[np.float64]:
-        """What the constraint costs each run."""
+        """Return the cost of the constraint in each run."""
 
     @abstractmethod
     def improve(self, medoids: Indices, prices: Floats) -> Indices:
-        """Medoids at least as good as the given ones: ``prices`` (runs, f, n) is what an object costs as medoid."""
+        """Return medoids at least as good as the given ones; ``prices`` (runs, f, n) is the cost of objects as medoids."""
 
     def select(self, runs: Indices) -> Self:
-        """The same for some of the runs."""
+        """Select some of the runs."""
         return replace(self, lam=self.lam[runs])
 
 
 def until_still(sweep: Callable[[Indices], Indices], medoids: Indices) -> Indices:
-    """Sweeps over the medoids until none moves."""
+    """Sweep over the medoids until none changes."""
     for _ in range(SWEEPS):
         moved = sweep(medoids.copy())
         if np.array_equal(moved, medoids):
@@ -251,11 +251,11 @@ class MedoidPenalty(DiscreteRelaxation):
     """The paper's eq. 6: lambda times the dissimilarities between sets and their clusters."""
 
     def constraint(self, medoids: Indices) -> NDArray[np.float64]:
-        """Lambda times the inertia."""
+        """Return lambda times the inertia."""
         return self.lam * _inertia(self.d, self.focal, medoids)
 
     def improve(self, medoids: Indices, prices: Floats) -> Indices:
-        """All sets given the clusters, then all clusters given the sets, until neither moves."""
+        """Alternate all sets given the clusters and all clusters given the sets, until neither changes."""
         c, lam = self.focal.n_clusters, self.lam[:, None, None].astype(self.d.dtype)
 
         def sweep(now: Indices) -> Indices:
@@ -268,10 +268,10 @@ class MedoidPenalty(DiscreteRelaxation):
 
 @dataclass(frozen=True)
 class MedoidGap(DiscreteRelaxation):
-    """Lambda times what the inertia exceeds its least value by, over all objects: merging gains nothing."""
+    """Lambda times the excess of the inertia over its minimum among all objects, so that merging gains nothing."""
 
     def constraint(self, medoids: Indices) -> NDArray[np.float64]:
-        """Lambda times the gap."""
+        """Return lambda times the gap."""
         c = self.focal.n_clusters
         clusters = medoids[:, :c]
         best = np.concatenate([clusters, barycenters(self.d, _larger(self.focal), clusters)], 1)
@@ -280,7 +280,7 @@ class MedoidGap(DiscreteRelaxation):
         return cost
 
     def improve(self, medoids: Indices, prices: Floats) -> Indices:
-        """Sets as for the penalty, whose minimum does not depend on them; then cluster by cluster."""
+        """Update sets as for the penalty, as the minimum doesn't depend on them; then cluster by cluster."""
         runs = zip(medoids, prices, self.lam, strict=True)
         return np.stack([until_still(partial(self._swept, price, float(lam)), z) for z, price, lam in runs])
 
@@ -296,8 +296,8 @@ class MedoidGap(DiscreteRelaxation):
         pulled = self.d[z[around.sets]]  # to each set's medoid: (sets, n)
         whole = pulled + around.inertia[np.arange(len(around.sets)), z[around.sets]][:, None]
         base = price[k] + lam * whole.sum(0)
-        # The minimum over objects lies below its value at any of them: at the candidate itself, at the set's medoid, at
-        # the other clusters' medoids and at the present minimiser.
+        # The minimum over objects is at most its value at any of them: the candidate itself, the set's medoid, the
+        # other clusters' medoids and the present minimizer.
         least = np.minimum(around.inertia, whole)
         for a, others in enumerate(around.others):
             now = int((self.d[z[k]] + around.inertia[a]).argmin())
@@ -317,11 +317,11 @@ class MedoidExact(DiscreteRelaxation):
     """The hard constraint: a set's medoid is the barycentre, among objects, of its clusters' medoids."""
 
     def constraint(self, medoids: Indices) -> NDArray[np.float64]:
-        """Nothing to pay: the constraint holds."""
+        """Return zeros: the constraint holds."""
         return np.zeros(len(medoids))
 
     def improve(self, medoids: Indices, prices: Floats) -> Indices:
-        """Cluster by cluster, its sets following, until none moves."""
+        """Update cluster by cluster, with the sets that follow, until none changes."""
         improved = medoids.copy()
         c = self.focal.n_clusters
         improved[:, c:] = barycenters(self.d, _larger(self.focal), improved[:, :c])
@@ -366,7 +366,7 @@ RELAXATIONS: dict[str, type[DiscreteRelaxation]] = {
 class _Around:
     """The larger sets that contain a cluster, without it."""
 
-    sets: Indices  # positions among all sets
+    sets: Indices  # indices among all sets
     others: list[list[int]]
     inertia: Floats  # (sets, n): sum of dissimilarities to the other clusters' medoids
 
@@ -379,13 +379,13 @@ def _around(d: Floats, focal: FocalSets, k: int, z: Indices) -> _Around:
 
 
 def _worth_trying(bound: Floats, target: float) -> Indices:
-    """Candidates that might cost less than the target, the most promising first."""
+    """Return candidates that may cost less than the target, most promising first."""
     candidates = np.flatnonzero(bound < target)
     return candidates[np.argsort(bound[candidates], kind="stable")]
 
 
 def lower(cost: Floats, now: Indices) -> Indices:
-    """The cheapest object of each row (runs, k, n); the present one (runs, k) stays unless another is really cheaper."""
+    """Return the cheapest object of each row (runs, k, n), or the present one (runs, k) unless the gain is significant."""
     best = cost.argmin(-1)
     paid = np.take_along_axis(cost, now[..., None], -1)[..., 0]
     offered = np.take_along_axis(cost, best[..., None], -1)[..., 0]
@@ -393,7 +393,7 @@ def lower(cost: Floats, now: Indices) -> Indices:
 
 
 def _inertia(d: Floats, focal: FocalSets, medoids: Indices) -> NDArray[np.float64]:
-    """The third term of eq. 6 before lambda, one value per run."""
+    """Return the third term of eq. 6 before lambda, one value per run."""
     pairs = [(k, a) for a, members in enumerate(focal.sets) if len(members) > 1 for k in members]
     if not pairs:
         return np.zeros(len(medoids))

@@ -28,7 +28,7 @@ from softecm.objective.problem import stationary
 from softecm.optim import Batch, PlainProblem, PlainState
 from softecm.spaces.base import check_indices
 
-FLOOR = 1e-12  # a squared distance may not fall below this part of the largest dissimilarity
+FLOOR = 1e-12  # minimum squared distance, relative to the largest squared dissimilarity
 
 
 @dataclass(frozen=True)
@@ -44,12 +44,12 @@ class RelationalState(PlainState):
 
 @dataclass(frozen=True)
 class RelationalProblem(PlainProblem):
-    r"""Relational ECM from each of several starts at once.
+    r"""Relational ECM for a batch of runs.
 
-    With the masses given, the clusters' centres of ECM are weighted means of the objects, :math:`V = G X` with
-    :math:`G = H^{-1} U`, and Gower's formula measures the distance to a weighted mean from dissimilarities alone. So the
-    points themselves are never needed. The objective falls in every round where the dissimilarities are distances between
-    points; otherwise it may not, and the rounds are taken as they come.
+    Given the masses, ECM's cluster centres are weighted means of the objects, :math:`V = G X` with :math:`G = H^{-1}
+    U`, and Gower's formula computes the distance to a weighted mean from dissimilarities alone, so the points
+    themselves are not needed. The objective falls in every iteration if the dissimilarities are distances between
+    points. Otherwise it may rise, and iterations are accepted anyway.
     """
 
     squared: Tensor  # (n, n), squared dissimilarities
@@ -65,18 +65,18 @@ class RelationalProblem(PlainProblem):
         return torch.tensor(self.focal.shares).to(self.squared)
 
     def begin(self, start: Tensor) -> RelationalState:
-        """From masses (runs, n, f + 1); what they put on the empty set plays no role in the first round."""
+        """Initialize from masses (runs, n, f + 1); those of the empty set don't affect the first iteration."""
         masses = start.to(self.squared.dtype)
         runs, n, f = masses.shape[0], masses.shape[1], masses.shape[2] - 1
         centers = self.squared.new_full((runs, self.focal.n_clusters, n), 1.0 / n)
         nothing, endless = self.squared.new_zeros(runs), self.squared.new_full((runs,), torch.inf)
         places = self.squared.new_zeros(runs, f, n + 1)
         moved = self.step(RelationalState(masses, centers, places, nothing, endless))
-        # Where it stands before the first round: the given masses at the centres they make.
+        # The initial state: the given masses with the centres that follow from them.
         return replace(moved, masses=masses, objective=self._price(masses, moved), change=endless)
 
     def step(self, state: RelationalState) -> RelationalState:
-        """Centres from masses, distances by Gower's formula, masses from distances."""
+        """Update centres from masses, distances by Gower's formula, masses from distances."""
         cost = self.cost
         raised = self._counted(cost.factors[:, None] * state.masses[..., 1:] ** cost.beta[:, None, None])
         centers = _centers(raised, self.mean, state.centers)
@@ -87,14 +87,14 @@ class RelationalProblem(PlainProblem):
         return RelationalState(masses_step.masses, centers, prototypes, masses_step.objective, masses_step.change)
 
     def _counted(self, values: Tensor) -> Tensor:
-        """Values (runs, n, f) times how much each object counts."""
+        """Multiply values (runs, n, f) by the objects' weights."""
         return values if self.cost.weights is None else values * self.cost.weights[:, None]
 
     def _floored(self, distances: Tensor) -> Tensor:
         return distances.clamp_min(FLOOR * float(self.squared.max()))
 
     def _price(self, masses: Tensor, at: RelationalState) -> Tensor:
-        """The objective (runs,) of any masses at given centres."""
+        """Return the objective (runs,) of masses at given centres."""
         cost, places = self.cost, at.prototypes
         distances = self._floored((places[..., :-1] @ self.squared).transpose(1, 2) - places[..., -1][:, None])
         priced = torch.cat(
@@ -105,14 +105,14 @@ class RelationalProblem(PlainProblem):
 
 
 def _centers(raised: Tensor, mean: Tensor, old: Tensor) -> Tensor:
-    """The clusters' centres as weights of the objects: G = H^-1 U, (runs, n, f) -> (runs, c, n)."""
+    """Return the clusters' centres as weights of the objects: G = H^-1 U, (runs, n, f) -> (runs, c, n)."""
     u = torch.einsum("ac,rna->rcn", mean, raised)  # sum over A containing k of |A|^(alpha-1) m^beta
     h = torch.einsum("ac,ra,ad->rcd", mean, raised.sum(1), mean)
     return stationary(h, u, old)
 
 
 def _compare(squared: Tensor, centers: Tensor, mean: Tensor) -> tuple[Tensor, Tensor]:
-    """Gower's formula: mean squared dissimilarity to each set (runs, n, f), and what to subtract from it (runs, f)."""
+    """Apply Gower's formula: mean squared dissimilarity to each set (runs, n, f), and what to subtract (runs, f)."""
     runs, c, n = centers.shape
     to_clusters = (centers.reshape(runs * c, n) @ squared).reshape(runs, c, n)  # squared is symmetric
     among = torch.einsum("rcn,rdn->rcd", to_clusters, centers)
@@ -120,10 +120,10 @@ def _compare(squared: Tensor, centers: Tensor, mean: Tensor) -> tuple[Tensor, Te
 
 
 def additive_constant(squared: Tensor) -> float:
-    r"""The least number that, added to all squared dissimilarities between different objects, makes them Euclidean.
+    r"""Return the smallest constant that makes squared dissimilarities between different objects Euclidean.
 
-    Twice the size of the smallest eigenvalue of :math:`W = -\frac12 Q \Delta Q`, Q the centring matrix; 0 where
-    the dissimilarities are distances between points already.
+    It is twice the absolute smallest eigenvalue of :math:`W = -\frac12 Q \Delta Q`, Q the centring matrix; 0 if the
+    dissimilarities are distances between points.
     """
     from scipy.linalg import eigh
 
@@ -136,13 +136,13 @@ def additive_constant(squared: Tensor) -> float:
 
 @dataclass(frozen=True)
 class AffineLearner(Learner):
-    """The distance to weighted means, with its shift and its floor."""
+    """Learn the shift and the minimum of squared distances to weighted means."""
 
     metric: AffineDistance
     shift: bool
 
     def fitted(self, x: Tensor, weights: Tensor | None) -> AffineDistance:
-        """From all dissimilarities."""
+        """Learn from all dissimilarities."""
         squared = self.metric.squares(x)
         shift = additive_constant(squared) if self.shift else 0.0
         return AffineDistance(self.metric.squared, shift, FLOOR * (float(squared.max()) + shift))
@@ -150,7 +150,7 @@ class AffineLearner(Learner):
 
 @dataclass(frozen=True)
 class RelationalECM(Algorithm[Tensor]):
-    """RECM; ``shift`` adds to squared dissimilarities what makes them Euclidean."""
+    """RECM; ``shift`` adds the constant that makes squared dissimilarities Euclidean."""
 
     shift: bool = False
     cpu_only: ClassVar[str] = "RECM"
@@ -159,29 +159,29 @@ class RelationalECM(Algorithm[Tensor]):
     starts_at_masses: ClassVar[bool] = True
 
     def learner(self, metric: SemiMetric) -> AffineLearner:
-        """The shift and the floor of squared distances."""
+        """Return the learner of the shift and the minimum of squared distances."""
         return AffineLearner(_affine(metric), self.shift)
 
     def from_center(self, objects: Objects[Tensor]) -> NDArray[np.float64]:
-        """Squared distances (n,) to the mean of all objects."""
+        """Return squared distances (n,) to the mean of all objects."""
         squared, weights = _squares(objects), objects.weights
         counts = torch.ones(len(squared), dtype=squared.dtype) if weights is None else weights.double()
         share_of_all = counts / counts.sum()
         return (squared @ share_of_all - 0.5 * share_of_all @ squared @ share_of_all).clamp_min(0.0).numpy()
 
     def problem(self, batch: RunBatch[Tensor]) -> RelationalProblem:
-        """For all objects' dissimilarities."""
+        """Return the problem for the dissimilarities of all objects."""
         squared, focal = _squares(batch.objects), batch.settings.focal
         return RelationalProblem(squared, focal, batch.cost(squared), batch.settings.tol)
 
     def seeded(self, objects: Objects[Tensor], chosen: Settings, draw: Draw, rng: np.random.RandomState) -> Tensor:
-        """Masses (runs, n, f + 1) of clusters that sit on drawn objects."""
+        """Return masses (runs, n, f + 1) of clusters placed on drawn objects."""
         squares = draw._replace(cap=draw.cap if _affine(objects.metric).squared else math.sqrt(draw.cap))
         drawn = seed(squares, Precomputed(), objects.space, objects.x, objects.counts, chosen.n_clusters, rng)
         return self._masses_of(objects, chosen, drawn.long())
 
     def from_init(self, objects: Objects[Tensor], chosen: Settings) -> Tensor:
-        """Masses given, or those of clusters that sit on given objects."""
+        """Return the given masses, or the masses of clusters placed on given objects."""
         n, f, init = len(objects), len(chosen.focal), chosen.init.value
         masses = getattr(init, "masses", init)
         if np.ndim(masses) != 2:
@@ -196,21 +196,21 @@ class RelationalECM(Algorithm[Tensor]):
         return torch.tensor(masses)[None]
 
     def continued(self, objects: Objects[Tensor], chosen: Settings, last: PrototypeModel) -> Tensor:
-        """The masses the last fit's centres give these objects."""
+        """Return the masses of these objects with the last fit's centres."""
         return torch.from_numpy(last.masses(objects.x))[None]
 
     def from_clusters(self, fit: Fit, outcome: Outcome) -> Tensor:
-        """The masses (1, n, f + 1) that the best run's clusters give with these sets."""
+        """Return the masses (1, n, f + 1) of the best run's clusters with these sets."""
         centers = outcome.solution.prototypes[outcome.best, : fit.settings.n_clusters, :-1][None]
         return self._masses_at(fit.objects, fit.settings, centers)
 
     def _masses_of(self, objects: Objects[Tensor], chosen: Settings, clusters: Tensor) -> Tensor:
-        """Masses (runs, n, f + 1) of clusters that sit on objects (runs, c)."""
+        """Return masses (runs, n, f + 1) of clusters placed on objects (runs, c)."""
         return self._masses_at(objects, chosen, torch.nn.functional.one_hot(clusters, len(objects)).double())
 
     @staticmethod
     def _masses_at(objects: Objects[Tensor], chosen: Settings, centers: Tensor) -> Tensor:
-        """Masses (runs, n, f + 1) of clusters that are weighted means of the objects (runs, c, n)."""
+        """Return masses (runs, n, f + 1) of clusters that are weighted means of the objects (runs, c, n)."""
         squared = _squares(objects)
         mean = torch.tensor(chosen.focal.shares)
         to_means, constants = _compare(squared, centers, mean)
@@ -218,7 +218,7 @@ class RelationalECM(Algorithm[Tensor]):
         return cost.select(0).shares((to_means - constants[:, None]).clamp_min(0.0)).masses
 
     def between(self, objects: Objects[Tensor], solution: Solution, n_clusters: int) -> list[NDArray[np.float64]]:
-        """Squared distances of the centres, by Gower's formula."""
+        """Return squared distances between the centres, by Gower's formula."""
         squared = _squares(objects)
         tables = []
         for clusters in solution.prototypes[:, :n_clusters]:
@@ -228,12 +228,12 @@ class RelationalECM(Algorithm[Tensor]):
 
 
 def _affine(metric: SemiMetric) -> AffineDistance:
-    """RECM's own metric, which its estimator has chosen."""
+    """Cast to RECM's own metric, which its estimator sets."""
     return cast(AffineDistance, metric)
 
 
 def _squares(objects: Objects[Tensor]) -> Tensor:
-    """Squared dissimilarities of the training objects, shifted, as the fitted metric has them."""
+    """Return the squared dissimilarities of the training objects, with the shift of the fitted metric."""
     metric = _affine(objects.metric)
     squared = metric.squares(objects.x)
     if metric.shift:
@@ -319,7 +319,7 @@ class RECM(PrototypeFamily):
     def _settings(self) -> Settings:
         values = checked(self)
         if values["focal_sets"] == "auto" and values["max_cardinality"] is None and is_given(values["init"]):
-            # Given starts are masses on sets, or their clusters have no neighbours yet.
+            # Initial masses come with their sets; other initial clusters have no neighbours yet.
             sets = getattr(values["init"], "focal_sets", None)
             values["focal_sets"], values["max_cardinality"] = sets, 2 if sets is None else None
         metric = AffineDistance(squared=self.dissimilarity == "squared")

@@ -1,8 +1,8 @@
-r"""TECM: evidential c-means that leans on the centres of an earlier, similar data set (Jiao and others; Zhou and others).
+r"""TECM: transfer evidential c-means, with the centres of an earlier, similar data set (Jiao and others; Zhou and others).
 
-A centre :math:`s_B` of the source is what an object there would be that counts so much for each set of clusters: the
-pull :math:`\sum_A \sum_B W_{AB} \|\bar v_A - s_B\|^2` adds to the sums of weights and of weighted objects that ECM's centres
-are solved from. The three published forms differ in W alone, which is the best one for the present centres.
+A centre :math:`s_B` of the source acts like an object with a weight for each set of clusters: the term
+:math:`\sum_A \sum_B W_{AB} \|\bar v_A - s_B\|^2` adds to the sums of weights and of weighted objects from which ECM's
+centres are solved. The three published forms differ only in W, which is optimal for the present centres.
 """
 
 from __future__ import annotations
@@ -37,15 +37,15 @@ FORMS = (SETS, MATCHED, CLUSTERS)
 
 @dataclass(frozen=True)
 class Transfer:
-    """The source's centres, or those of its sets, and how they pull."""
+    """Centres of the source, or of its sets, and their weights."""
 
     points: Tensor  # (b, p)
     form: str
-    weight: float  # price of a squared difference
+    weight: float  # of a squared difference
     eta: float = 2.0  # exponent of the shares in the form "clusters"
 
     def pulls(self, prototypes: Tensor, cost: MassCost, n_clusters: int) -> tuple[Tensor, Tensor]:
-        """Weights (runs, f, b) with which each point pulls at each set (runs, f, p), and the shares behind them."""
+        """Return weights (runs, f, b) with which the points attract the sets (runs, f, p), and the shares behind them."""
         squares = (prototypes[:, :, None] - self.points).square().sum(-1)  # (runs, f, b)
         runs, f, b = squares.shape
         nowhere = torch.full_like(cost.beta, torch.inf)
@@ -64,24 +64,24 @@ class Transfer:
         return weights, shared.masses[..., 1:].transpose(0, 1)
 
     def price(self, prototypes: Tensor, weights: Tensor) -> Tensor:
-        """What the pull costs (runs,)."""
+        """Return the transfer term of the objective (runs,)."""
         return (weights * (prototypes[:, :, None] - self.points).square().sum(-1)).sum((1, 2))
 
 
 @dataclass(frozen=True)
 class TransferProblem(CentersProblem):
-    """ECM's problem with a source that pulls, and to which distances may count."""
+    """ECM's problem with a transfer term, and optionally distances to the source."""
 
     transfer: Transfer | None = None
-    anchors: Tensor | None = None  # (f, p), where distances to the source count; ``x`` is then (n, 2p)
-    beside: float = 0.0  # how much
+    anchors: Tensor | None = None  # (f, p), if distances to the source count; ``x`` is then (n, 2p)
+    beside: float = 0.0  # their weight
 
     def lifted(self, free: Tensor, middle: Tensor) -> Tensor:
-        """With the source's prototypes beside the sets' own, where distances to them count."""
+        """Append the source's prototypes if distances to them count."""
         return middle if self.anchors is None else twice(middle, self.anchors.expand_as(middle), self.beside)
 
     def pulled(self, middle: Tensor, evaluation: Evaluation) -> tuple[Evaluation, Tensor]:
-        """With the best pull for the sets' prototypes."""
+        """Add the transfer term with optimal weights to the sums."""
         if self.transfer is None:
             return super().pulled(middle, evaluation)
         curvature, moment = evaluation.sums
@@ -92,7 +92,7 @@ class TransferProblem(CentersProblem):
 
 @dataclass(frozen=True)
 class TECMAlgorithm(VectorAlgorithm):
-    """ECM with a source: its centres, how much an object of them counts, and in which form."""
+    """ECM with a source: its centres, the weight of each and the form."""
 
     source: tuple[tuple[float, ...], ...] = ()
     transfer: float = 1.0
@@ -101,7 +101,7 @@ class TECMAlgorithm(VectorAlgorithm):
     beside: float = 0.0
 
     def from_center(self, objects: Objects[Tensor]) -> NDArray[np.float64]:
-        """As for all vectors; a source of other columns is refused."""
+        """Return the distances of all vector algorithms; raises ValueError if the source has other columns."""
         p = objects.x.shape[1]
         if self.source and len(self.source[0]) != p:
             raise ValueError(
@@ -111,7 +111,7 @@ class TECMAlgorithm(VectorAlgorithm):
         return super().from_center(objects)
 
     def problem(self, batch: RunBatch[Tensor]) -> TransferProblem:
-        """For objects in memory."""
+        """Return the problem for objects in memory."""
         objects, chosen, like, cost = batch.objects, batch.settings, batch.start, batch.cost()
         mean = means_of(chosen.focal, like)
         if not self.source:
@@ -126,11 +126,11 @@ class TECMAlgorithm(VectorAlgorithm):
         return TransferProblem(lifted, cost, mean, chosen.tol, pull, mean @ centers, self.beside)
 
     def prototypes_of(self, objects: Objects[Tensor], solution: Solution, run: int) -> Tensor:
-        """Without the source's centres."""
+        """Return the prototypes without the source's centres."""
         return solution.prototypes[run, :, : objects.x.shape[1]].cpu()
 
     def metric_of(self, objects: Objects[Tensor], chosen: Settings, solution: Solution, run: int) -> SemiMetric:
-        """Plain, or with the distances to the source's centres beside it."""
+        """Return the objects' metric, or one that adds distances to the source's centres."""
         if not self.source or not self.beside:
             return objects.metric
         like = solution.prototypes.cpu()
@@ -138,7 +138,7 @@ class TECMAlgorithm(VectorAlgorithm):
 
 
 def source_sets(focal: FocalSets, n_clusters: int) -> FocalSets:
-    """The sets of the source: all of them where the target has all, else as large as the target's largest."""
+    """Return the source's sets: all if the target has all, else up to the size of the target's largest."""
     if len(focal) == 2**focal.n_clusters - 1 > 1:
         return FocalSets.full(n_clusters)
     return FocalSets.up_to(n_clusters, min(int(focal.cardinalities.max()), n_clusters))
@@ -281,7 +281,7 @@ class TECM(PrototypeFamily):
 
 
 def centers_of(source: ArrayLike | None) -> tuple[tuple[float, ...], ...]:
-    """The source's centres as plain numbers; empty where there is no source."""
+    """Return the source's centres as tuples of floats; empty without a source."""
     if source is None:
         return ()
     try:

@@ -1,4 +1,4 @@
-"""The problem of evidential c-medoids over several dissimilarities: medoids, masses and weights of views in turn."""
+"""The problem of evidential c-medoids over several dissimilarities: alternates medoids, masses and view weights."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ Floats = NDArray[np.float64]
 Indices = NDArray[np.int64]
 FREE, MONOTONE, PUBLISHED = "free", "monotone", "published"
 FORMS = (MONOTONE, FREE, PUBLISHED)
-SWEEPS = 100  # no end in practice: each sweep lowers the cost, most often two are enough
+SWEEPS = 100  # never reached in practice: each sweep lowers the cost, and two usually suffice
 
 
 class ViewMedoidState(NamedTuple):
-    """One run between two rounds."""
+    """State of one run between two iterations."""
 
     medoids: Indices  # (f,)
     weights: Tensor  # (rows, views)
@@ -37,7 +37,7 @@ class ViewMedoidState(NamedTuple):
 
 
 class MedoidRun(NamedTuple):
-    """Where one run ended: its best round, and the objective of all."""
+    """Result of one run: its best iteration, and the objective of all."""
 
     state: ViewMedoidState
     history: Floats
@@ -46,14 +46,14 @@ class MedoidRun(NamedTuple):
 
 @dataclass(frozen=True)
 class ViewMedoids:
-    r"""The problem: medoids, masses and the views' weights, each step for the others' last values.
+    r"""Alternate medoids, masses and view weights, each step with the others fixed.
 
-    A set's medoid follows from its clusters' medoids. With the form "monotone" every step lowers the same objective: a
-    cluster's medoid is chosen with what that means for the sets, the empty set costs :math:`\sum_l \bar u_l \delta_l^2`,
-    and each view has a small part of its total spread added. With "published" a cluster's medoid looks at the masses of that
-    cluster only, so that the objective may rise, and the empty set costs :math:`\sum_l \delta_l^2` whatever the weights.
-    "free" is Soft-ECM's: every set has a medoid of its own, and :math:`\lambda` times the weighted dissimilarities between
-    sets' and clusters' medoids is added; no step raises this either.
+    A set's medoid follows from its clusters' medoids. With the form "monotone", every step lowers the same objective:
+    choosing a cluster's medoid accounts for the effect on the sets, the empty set costs :math:`\sum_l \bar u_l
+    \delta_l^2`, and a small part of each view's total spread is added. With "published", a cluster's medoid depends on
+    the masses of that cluster only, so the objective may rise, and the empty set costs :math:`\sum_l \delta_l^2`
+    whatever the weights. "free" is Soft-ECM's form: every set has its own medoid, and :math:`\lambda` times the
+    weighted dissimilarities between sets' and clusters' medoids is added; no step raises this either.
     """
 
     views: Floats  # (views, n, n)
@@ -61,16 +61,16 @@ class ViewMedoids:
     weighing: Weighing
     alpha: float
     beta: float
-    delta2: Floats  # (views,), inf where there is no empty set
+    delta2: Floats  # (views,), inf without an empty set
     form: str = MONOTONE
     gamma: float = 0.5
     eta: float = 1.0
     lam: float = 0.0
-    counts: Floats | None = None  # (n,), how much each object counts
+    counts: Floats | None = None  # (n,), weights of the objects
 
     @cached_property
     def ranking(self) -> Ranking:
-        """Among objects that cost the same, and by what the sets' medoids are placed: the sum of the views."""
+        """Break ties, and place the sets' medoids, by the sum of the views."""
         return Ranking(self.views.sum(0) if self.form == PUBLISHED else alike(self.views), self.counts)
 
     @cached_property
@@ -81,21 +81,21 @@ class ViewMedoids:
 
     @property
     def regular(self) -> Tensor:
-        """What is added to each view's dispersion (views,), so that one that is fitted perfectly does not take all."""
+        """Regularization of each view's dispersion (views,), so that a perfectly fitted view doesn't take all weight."""
         return self.weighing.regular * self.spreads if self.form != PUBLISHED else torch.zeros_like(self.spreads)
 
     def shares(self, weights: Tensor) -> Tensor:
-        """What the dissimilarities to each set are multiplied by (f, views)."""
+        """Return the factors of the dissimilarities to each set (f, views)."""
         return self.weighing.effective(weights).expand(len(self.focal), -1)
 
     def price(self, weights: Tensor) -> float:
-        """Of the empty set."""
+        """Return the cost of the empty set."""
         if self.form == PUBLISHED or np.isinf(self.delta2).any():
             return float(self.delta2.sum())
         return float(self.weighing.effective(weights).mean(0) @ torch.from_numpy(self.delta2))
 
     def begin(self, clusters: Indices) -> ViewMedoidState:
-        """From objects (c,) and equal weights; with "monotone" those that suit the views' spreads, whatever their units."""
+        """Initialize from objects (c,) with equal weights, or, unless "published", weights that fit the views' spreads."""
         rows = len(self.focal) if self.weighing.of == SET else 1
         weights = self.weighing.begin(rows, len(self.views), self.spreads)
         if self.form != PUBLISHED:
@@ -103,7 +103,7 @@ class ViewMedoids:
         return self.at(self._with_sets(clusters), weights)
 
     def at(self, medoids: Indices, weights: Tensor) -> ViewMedoidState:
-        """The best masses for medoids (f,) and weights (rows, views), and what follows from them."""
+        """Return the optimal masses for medoids (f,) and weights (rows, views), with the sums that follow."""
         each = mixed_with_clusters(torch.from_numpy(self.views[:, :, medoids]), self.focal, self.gamma)
         shares, price = self.shares(weights), self.price(weights)
         masses_step = shared(each, shares, self.focal, self.alpha, self.beta, price)
@@ -116,18 +116,18 @@ class ViewMedoids:
         return state._replace(objective=self.objective(state, weights))
 
     def objective(self, state: ViewMedoidState, weights: Tensor) -> float:
-        """With a state's masses and medoids, and other weights."""
+        """Return the objective of a state with other weights."""
         paid = self.price(weights) * state.empty if state.empty > 0 else 0.0
         regular = self.weighing.effective(weights).mean(0) @ self.regular
         return float((self.shares(weights) * state.dispersions).sum() + regular) + paid
 
     def step(self, state: ViewMedoidState) -> ViewMedoidState:
-        """Weights, then medoids, then masses."""
+        """Update weights, then medoids, then masses."""
         weights = self.weighed(state)
         return self.at(self.moved(state, weights), weights)
 
     def weighed(self, state: ViewMedoidState) -> Tensor:
-        """The best weights (rows, views)."""
+        """Return the optimal weights (rows, views)."""
         each = state.dispersions if self.weighing.of == SET else state.dispersions.sum(0, keepdim=True)
         fixed = self.regular
         if self.form != PUBLISHED and state.empty > 0:
@@ -135,7 +135,7 @@ class ViewMedoids:
         return self.weighing.best(each + fixed / len(each), 0.0)
 
     def moved(self, state: ViewMedoidState, weights: Tensor) -> Indices:
-        """New medoids (f,)."""
+        """Return the new medoids (f,)."""
         c, shares = self.focal.n_clusters, self.shares(weights).numpy()
         sets = c if self.form == PUBLISHED else len(self.focal)
         held = state.held[:, :sets].numpy().T
@@ -149,7 +149,7 @@ class ViewMedoids:
         return self._lowered(state.medoids, prices)
 
     def _ties(self, medoids: Indices) -> Tensor:
-        """What the constraint between sets' and clusters' medoids costs before weights (f, views)."""
+        """Return the unweighted cost of the constraint between sets' and clusters' medoids (f, views)."""
         paid = np.zeros((len(self.focal), len(self.views)))
         if self.form == FREE:
             for a, members in enumerate(self.focal.sets):
@@ -158,7 +158,7 @@ class ViewMedoids:
         return torch.from_numpy(paid)
 
     def _freed(self, medoids: Indices, prices: Floats, shares: Floats) -> Indices:
-        """All sets' medoids given the clusters', then each cluster's given the sets', until none moves."""
+        """Update the sets' medoids given the clusters' and vice versa until none changes."""
         c, member = self.focal.n_clusters, self.focal.membership.astype(bool)
         medoids = medoids.copy()
         for _ in range(SWEEPS):
@@ -182,9 +182,9 @@ class ViewMedoids:
         return np.concatenate([clusters, others])
 
     def _lowered(self, medoids: Indices, prices: Floats) -> Indices:
-        """Each cluster's medoid in turn to where it costs least with the sets that follow it; clusters keep apart.
+        """Update each cluster's medoid to minimize its cost together with its sets; clusters keep different medoids.
 
-        ``prices`` (f, n) are those of every object as each set's own medoid.
+        ``prices`` (f, n) is the cost of every object as the medoid of each set.
         """
         c, member = self.focal.n_clusters, self.focal.membership[self.focal.n_clusters :].astype(bool)
         sizes = self.focal.cardinalities[c:, None]
@@ -210,7 +210,7 @@ class ViewMedoids:
         return medoids
 
     def _followed(self, others: Indices) -> Indices:
-        """For each object as one more cluster's medoid beside ``others``, where their set's medoid is (n,)."""
+        """Return the set's medoid (n,) for each object as the medoid of one more cluster besides ``others``."""
         d, many = self.ranking.dissimilarities, len(others) + 1
         rows = d[others]
         mean = (d + rows.sum(0)) / many
@@ -220,14 +220,14 @@ class ViewMedoids:
 
 
 def alike(views: Floats) -> Floats:
-    """The sum of the views (n, n), each divided by its largest dissimilarity, which no order of the rows changes."""
+    """Return the sum of the views (n, n), each divided by its maximum; independent of the order of rows."""
     largest = views.max((1, 2), keepdims=True)
     total: Floats = (views / np.where(largest > 0, largest, 1.0)).sum(0)
     return total
 
 
 def shared(each: Tensor, shares: Tensor, focal: FocalSets, alpha: float, beta: float, price: float) -> Shares:
-    """The masses for dissimilarities (views, n, f) that count as ``shares`` (f, views) say."""
+    """Return the masses for dissimilarities (views, n, f) weighted by ``shares`` (f, views)."""
     total = torch.einsum("lnf,fl->nf", each, shares)
     cost = mass_cost(focal, alpha, beta, np.sqrt(price), like=total)
     return replace(cost.select(0), delta2=torch.tensor(price, dtype=total.dtype)).shares(total)
@@ -236,7 +236,7 @@ def shared(each: Tensor, shares: Tensor, focal: FocalSets, alpha: float, beta: f
 def mecmdd(
     problem: ViewMedoids, start: Indices, *, max_iter: int, tol: float, stop: NDArray[np.bool_] | None = None
 ) -> MedoidRun:
-    """One run from the objects ``start`` (c,); ends where medoids and objective are what they have been before."""
+    """Run from the objects ``start`` (c,) until medoids and objective repeat earlier ones."""
     state = best = problem.begin(start)
     history, converged = [state.objective], False
     seen = {state.medoids.tobytes(): state.objective}

@@ -1,11 +1,11 @@
-r"""WMVEC: evidential c-means over several views whose weights are found with the clusters (Liu and others).
+r"""WMVEC: evidential c-means over several views, with view weights learned together with the clusters (Liu and others).
 
 .. math::
     J = \sum_l r_l \Big[ \sum_{iA} |A|^\alpha m_i(A)^\beta \sum_q a_{lq} (x_{iq} - \bar v_{Aq})^2
-      + \delta^2 \sum_i m_i(\emptyset)^\beta \Big] + \text{what the weights cost}
+      + \delta^2 \sum_i m_i(\emptyset)^\beta \Big] + \text{cost of the weights}
 
-A round is weights of views, weights of columns, centres, masses, each the best for the others' last values. Since all
-weights multiply squared differences of one column, they drop out of the system for the centres, which is ECM's.
+An iteration updates view weights, column weights, centres and masses, each optimal with the others fixed. All weights
+multiply squared differences of one column, so they cancel in the system for the centres, which is ECM's.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ from softecm.optim import Batch, PlainProblem, PlainState
 from softecm.spaces.views import EncodedViews, joined, split_views
 
 Views: TypeAlias = Tensor | EncodedViews
-REGULAR = 1e-3  # of a view's total spread, added to its dispersion: one that is fitted perfectly does not take all
+REGULAR = 1e-3  # share of a view's total spread, added to its dispersion: a perfect fit doesn't take all weight
 
 
 @dataclass(frozen=True)
@@ -51,8 +51,8 @@ class WeighedState(PlainState):
     columns: Tensor  # (runs, p), weights
     masses: Tensor  # (runs, n, f + 1)
     held: Tensor  # (runs, f, 1), sums of |A|^alpha m^beta
-    moment: Tensor  # (runs, f, p), of these times x
-    scatter: Tensor  # (runs, p), of these times squared differences, in the unit of the view
+    moment: Tensor  # (runs, f, p), sums of |A|^alpha m^beta x
+    scatter: Tensor  # (runs, p), sums of |A|^alpha m^beta times squared differences, in the unit of the view
     empty: Tensor  # (runs,), raised masses of the empty set
     objective: Tensor  # (runs,)
     change: Tensor  # (runs,)
@@ -60,7 +60,7 @@ class WeighedState(PlainState):
 
     @property
     def extras(self) -> Mapping[str, Tensor]:
-        """The weights, the same for all sets: what a run finds is numbered like its clusters."""
+        """The weights, repeated for all sets, because a run's results are indexed like its clusters."""
         f = self.prototypes.shape[1]
         each = {"views": self.views, "columns": self.columns}
         return {name: weights[:, None].expand(-1, f, -1) for name, weights in each.items()}
@@ -68,23 +68,23 @@ class WeighedState(PlainState):
 
 @dataclass(frozen=True)
 class WeighedProblem(PlainProblem):
-    """The problem of a batch of runs over rows that hold all views side by side."""
+    """The problem of a batch of runs over rows of concatenated views."""
 
     x: Tensor  # (n, p)
     widths: tuple[int, ...]  # columns of each view
-    units: Tensor  # (p,), what squared differences of each column are multiplied by; 0 leaves one out
+    units: Tensor  # (p,), factors of the squared differences of each column; 0 excludes a column
     cost: MassCost
     mean: Tensor  # (f, c), row A averages the clusters of A
     rule: str
     tol: float
     heat: float = 1.0  # temperature of the views' weights under the rule "entropy"
-    column_heat: float | None = None  # that of the columns' weights; None: columns are not weighed
+    column_heat: float | None = None  # of the columns' weights; None: columns are not weighted
     spreads: Tensor | None = None  # (p,), added to the scatter
     state_type: ClassVar[type[Batch]] = WeighedState
 
     @property
     def weighing(self) -> Weighing:
-        """How weights are found."""
+        """The rule for the weights."""
         return Weighing(self.rule)
 
     @property
@@ -95,22 +95,22 @@ class WeighedProblem(PlainProblem):
 
     @property
     def seen(self) -> Tensor:
-        """Which views (views,) have columns that count."""
+        """Mask (views,) of views with columns that count."""
         return torch.stack([(self.units[part] > 0).any() for part in self.parts])
 
     def by_view(self, columns: Tensor) -> Tensor:
-        """Sums over the columns of each view: (..., p) -> (..., views)."""
+        """Sum over the columns of each view: (..., p) -> (..., views)."""
         return torch.stack([columns[..., part].sum(-1) for part in self.parts], -1)
 
     def per_column(self, views: Tensor) -> Tensor:
-        """What each column has from its view: (..., views) -> (..., p)."""
+        """Repeat values of views for their columns: (..., views) -> (..., p)."""
         widths = torch.tensor(self.widths, device=views.device)
         return torch.repeat_interleave(views, widths, dim=-1)
 
     # ---------------------------------------------------------------- the loop
 
     def begin(self, start: Tensor) -> WeighedState:
-        """From the clusters' centres (runs, c, p) and equal weights."""
+        """Initialize from the clusters' centres (runs, c, p) with equal weights."""
         views = self._filled(start.new_zeros(len(start), len(self.widths)), self.seen, 1.0)
         columns = torch.ones_like(start[:, 0])
         if self.column_heat is not None:
@@ -118,7 +118,7 @@ class WeighedProblem(PlainProblem):
         return self.at(start[:, : self.mean.shape[1]], views, columns, None)
 
     def step(self, state: WeighedState) -> WeighedState:
-        """Weights, centres, masses."""
+        """Update weights, centres and masses."""
         dispersions = self.by_view(state.columns * state.scatter) + self._paid(state.empty)[:, None]
         views = self._filled(dispersions, self.seen, self.heat)
         columns = state.columns
@@ -130,25 +130,25 @@ class WeighedProblem(PlainProblem):
     # ---------------------------------------------------------------- weights
 
     def _filled(self, dispersions: Tensor, seen: Tensor, heat: float) -> Tensor:
-        """The best weights for dispersions (..., k), 0 where nothing is ``seen``."""
+        """Return the optimal weights for dispersions (..., k), 0 where ``seen`` is False."""
         weights = torch.zeros_like(dispersions)
         weights[..., seen] = self.weighing.best(dispersions[..., seen], heat)
         return weights
 
     def _columns(self, scatter: Tensor, views: Tensor) -> Tensor:
-        """The best weights of the columns (runs, p) within each view."""
+        """Return the optimal weights of the columns (runs, p) within each view."""
         assert self.column_heat is not None
         priced = scatter * self.per_column(views)
         columns = [self._filled(priced[:, part], self.units[part] > 0, self.column_heat) for part in self.parts]
         return torch.cat(columns, -1)
 
     def _paid(self, empty: Tensor) -> Tensor:
-        """The price (runs,) of the empty set in each view."""
+        """Return the cost (runs,) of the empty set in each view."""
         delta2 = self.cost.delta2
         return torch.where(torch.isfinite(delta2), delta2, 0.0) * empty
 
     def _price(self, views: Tensor, columns: Tensor) -> Tensor:
-        """What the weights themselves cost (runs,)."""
+        """Return the cost of the weights (runs,)."""
         price = self.weighing.price(views[:, None], self.heat)
         if self.column_heat is not None:
             price = price + self.weighing.price(columns[:, None], self.column_heat)
@@ -159,7 +159,7 @@ class WeighedProblem(PlainProblem):
     # ---------------------------------------------------------------- masses
 
     def at(self, free: Tensor, views: Tensor, columns: Tensor, before: WeighedState | None) -> WeighedState:
-        """The best masses for centres and weights, and what follows from them, block by block."""
+        """Compute the optimal masses for centres and weights, and the sums that follow, block by block."""
         middle = self.mean @ free
         runs, f, p = middle.shape
         factors = (self.per_column(views) * columns * self.units)[:, :, None]  # (runs, p, 1)
@@ -192,7 +192,7 @@ class WeighedProblem(PlainProblem):
 
 @dataclass(frozen=True)
 class WMVECAlgorithm(Algorithm[Views]):
-    """Views whose weights are found with the clusters."""
+    """Views whose weights are learned together with the clusters."""
 
     rule: str = ENTROPY
     features: bool = False
@@ -201,7 +201,7 @@ class WMVECAlgorithm(Algorithm[Views]):
     scaled: bool = True
 
     def problem(self, batch: RunBatch[Views]) -> WeighedProblem:
-        """For objects in memory that have every view."""
+        """Return the problem for objects in memory that have every view."""
         objects, cost = batch.objects, batch.cost()
         rows, widths = rows_of(objects.x)
         spreads = spreads_of(rows, objects.weights)
@@ -215,7 +215,7 @@ class WMVECAlgorithm(Algorithm[Views]):
 
     @staticmethod
     def _units(objects: Objects[Views]) -> list[float]:
-        """What distances of each view are multiplied by."""
+        """Return the factor of the distances in each view."""
         metric = objects.metric
         if not isinstance(metric, Combined) or metric.alone is not None:
             return [1.0]
@@ -223,7 +223,7 @@ class WMVECAlgorithm(Algorithm[Views]):
         return [1.0 / unit if counted > 0 else 0.0 for unit, counted in pairs]
 
     def metric_of(self, objects: Objects[Views], chosen: Settings, solution: Solution, run: int) -> SemiMetric:
-        """With the weights that a run found; those of views add up to 1."""
+        """Return the metric with the weights of a run; those of views add up to 1."""
         metric, (rows, widths) = objects.metric, rows_of(objects.x)
         views = solution.extras["views"][run, 0].double().cpu()
         columns = solution.extras["columns"][run, 0].double().cpu()
@@ -239,10 +239,10 @@ class WMVECAlgorithm(Algorithm[Views]):
         return replace(metric, weights=self.rule, shares=tuple((views / views.sum()).tolist()))
 
     def _column_units(self, spreads: Tensor, widths: Sequence[int]) -> Tensor:
-        """By what squared differences of columns (p,) are multiplied within their view; 0 where a column is constant.
+        """Return factors of the squared differences of columns (p,) within their view; 0 for constant columns.
 
-        Where columns are weighed: so that all of them spread alike and, under the rule "entropy", equal weights make the
-        distance as large as it was.
+        Weighted columns are scaled to equal spread, and under the rule "entropy" so that equal weights keep the size of
+        distances.
         """
         there = (spreads > 0).to(spreads)
         if not self.features:
@@ -256,14 +256,14 @@ class WMVECAlgorithm(Algorithm[Views]):
 
 
 def spreads_of(rows: Tensor, weights: Tensor | None) -> Tensor:
-    """Total squared differences of columns (p,) from their means."""
+    """Return the total squared differences of columns (p,) from their means."""
     counts = rows.new_ones(len(rows)) if weights is None else weights
     spreads: Tensor = counts @ (rows - counts @ rows / counts.sum()).square()
     return spreads
 
 
 def rows_of(x: Views) -> tuple[Tensor, tuple[int, ...]]:
-    """All views side by side (n, p), and how many columns each has; objects that lack a view are refused."""
+    """Concatenate all views (n, p) and return their widths; raises ValueError if an object lacks a view."""
     if not isinstance(x, EncodedViews):
         return x, (x.shape[1],)
     if x.present is not None:
@@ -367,7 +367,7 @@ class WMVEC(PrototypeFamily):
 
     suits = "numbers; several weighted views (in Python)"
 
-    batches = False  # how the views are compared is known with the data only
+    batches = False  # the metric between views depends on the data
 
     beta: float = 1.2
     rule: str = choice("entropy", (ENTROPY, PRODUCT), "'entropy' is WMVEC's, 'product' MVECM-VFL's.")
