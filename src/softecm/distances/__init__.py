@@ -1,4 +1,4 @@
-"""Semi-metrics: one a file, listed once in ``listing``."""
+"""Semi-metrics, one per file, listed in ``listing``."""
 
 from softecm.distances.auto import FunctionMetric as FunctionMetric
 from softecm.distances.auto import resolve_metric as resolve_metric

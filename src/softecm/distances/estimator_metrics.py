@@ -1,4 +1,4 @@
-"""What the distances of single estimators come down to once they are fitted: for masses of new objects."""
+"""Metrics of specific fitted estimators, used to compute the masses of new objects."""
 
 from __future__ import annotations
 
@@ -19,20 +19,20 @@ from softecm.spaces.dissimilarities import Dissimilarities
 from softecm.spaces.encoded import EncodedTable
 from softecm.spaces.tables import Table, TableOptions
 
-ROUNDING = 1e-4  # of a matrix' largest eigenvalue: what single precision makes of 0
+ROUNDING = 1e-4  # eigenvalues of at least minus this share of the largest count as rounding errors of single precision
 
 
 @dataclass(frozen=True)
 class SetQuadratic(SemiMetric):
     r"""Distances to a fixed list of prototypes: :math:`d_A(x) = s_A (x - v_A)^\top S_A (x - v_A) + \sum_l o_{Al}`.
 
-    What CCM, BCM, ECM+ and CECM come down to once fitted. Not a semi-metric between any two points: the number of a
-    prototype decides how it measures.
+    The metric of fitted CCM, BCM, ECM+ and CECM. Not a semi-metric between arbitrary points: it depends on the index of
+    the prototype.
 
     Attributes
     ----------
     scales : (f,)
-    offsets : (f, p), what a set costs whatever the object, shared out over the attributes
+    offsets : (f, p), cost of a set independent of the object, divided among the attributes
     matrices : (f, p, p) or None for unit matrices
     """
 
@@ -48,7 +48,7 @@ class SetQuadratic(SemiMetric):
     )
 
     def check_fitted(self, space: Space, focal: FocalSets) -> None:
-        """No distance may be negative."""
+        """Raise ``Misfit`` if distances can be negative."""
         super().check_fitted(space, focal)
         if bool((self.offsets.sum(1) < 0).any()):
             raise Misfit("the metric's offsets make distances negative")
@@ -59,15 +59,15 @@ class SetQuadratic(SemiMetric):
 
     @property
     def compiled(self) -> CompiledPasses:
-        """Masses, where matrices don't matter."""
+        """Masses, if there are no matrices."""
         return LiftedPasses(self) if self.matrices is None else NO_COMPILED_PASSES
 
     def pairwise(self, x: Tensor, v: Tensor) -> Tensor:
-        """Distances (n, f) to all prototypes, in their order."""
+        """Return distances (n, f) to all prototypes, in their order."""
         return self.terms(x, v).sum(-1)
 
     def terms(self, x: Tensor, v: Tensor) -> Tensor:
-        """What each attribute adds; with matrices, a difference times what the matrix makes of all differences."""
+        """Return each attribute's contribution; with matrices, its difference times the matrix-vector product."""
         difference = x[:, None] - v  # (n, f, p)
         turned = difference
         if self.matrices is not None:
@@ -78,12 +78,12 @@ class SetQuadratic(SemiMetric):
 
 @dataclass(frozen=True)
 class LiftedPasses(CompiledPasses):
-    """The vectors' passes with one coordinate more: what a set costs is how high its prototype lies above the objects."""
+    """Passes over vectors with one more coordinate: the cost of a set is the height of its prototype above the objects."""
 
     metric: SetQuadratic
 
     def masses(self, x: Tensor, v: Tensor, *, factors: Tensor, beta: float, delta2: float) -> Tensor | None:
-        """On the CPU."""
+        """Return the masses, on the CPU."""
         if x.is_cuda:
             return None
         scales, offsets = self.metric.scales, self.metric.offsets
@@ -97,8 +97,8 @@ class LiftedPasses(CompiledPasses):
 class Anchored(SemiMetric):
     r"""Distances to a fixed list of prototypes: :math:`d_A(x) = \|x - v_A\|^2 + w \|x - s_A\|^2`.
 
-    What TECM with matched clusters comes down to once fitted. Not a semi-metric between any two points: the number of a
-    prototype decides which anchor goes with it.
+    The metric of fitted TECM with matched clusters. Not a semi-metric between arbitrary points: the anchor depends on
+    the index of the prototype.
 
     Attributes
     ----------
@@ -114,27 +114,27 @@ class Anchored(SemiMetric):
 
     @property
     def compiled(self) -> AnchoredPasses:
-        """Masses: rows are written twice, the second time scaled."""
+        """Masses, from rows concatenated with scaled copies."""
         return AnchoredPasses(self)
 
     def pairwise(self, x: Tensor, v: Tensor) -> Tensor:
-        """Distances (n, f) to all prototypes, in their order."""
+        """Return distances (n, f) to all prototypes, in their order."""
         return self.terms(x, v).sum(-1)
 
     def terms(self, x: Tensor, v: Tensor) -> Tensor:
-        """What each attribute adds."""
+        """Return each attribute's contribution."""
         squares: Tensor = (x[:, None] - v).square() + self.weight * (x[:, None] - self.anchors.to(v)).square()
         return squares
 
 
 @dataclass(frozen=True)
 class AnchoredPasses(CompiledPasses):
-    """The vectors' passes over rows twice as long."""
+    """Passes over rows of twice the length."""
 
     metric: Anchored
 
     def masses(self, x: Tensor, v: Tensor, *, factors: Tensor, beta: float, delta2: float) -> Tensor | None:
-        """On the CPU."""
+        """Return the masses, on the CPU."""
         if x.is_cuda:
             return None
         weight = self.metric.weight
@@ -143,20 +143,20 @@ class AnchoredPasses(CompiledPasses):
 
 
 def twice(rows: Tensor, others: Tensor, weight: float) -> Tensor:
-    """Rows (..., p) beside others, whose squared differences then count ``weight`` times: (..., 2p)."""
+    """Concatenate rows (..., p) with others, whose squared differences then have this weight: (..., 2p)."""
     return torch.cat([rows, weight**0.5 * others], -1).contiguous()
 
 
 @dataclass(frozen=True)
 class WeightedSquares(SemiMetric):
-    r"""Squared differences, each column's times its weight: :math:`d(x, v) = \sum_q w_q u_q (x_q - v_q)^2`.
+    r"""Squared differences with column weights: :math:`d(x, v) = \sum_q w_q u_q (x_q - v_q)^2`.
 
-    What WMVEC with weights of columns comes down to in one view once fitted.
+    The metric of one view in a fitted WMVEC with column weights.
 
     Attributes
     ----------
     weights : (p,), not negative
-    units : (p,), not negative: what a squared difference of each column is multiplied by before
+    units : (p,), not negative: additional factors of each column's squared differences
     """
 
     weights: Tensor
@@ -166,11 +166,11 @@ class WeightedSquares(SemiMetric):
     SAVED = rules(weights=array("p", allowed=NOT_NEGATIVE), units=array("p", allowed=NOT_NEGATIVE))
 
     def pairwise(self, x: Tensor, v: Tensor) -> Tensor:
-        """All squared lengths, from differences."""
+        """Return weighted squared differences."""
         return (x[:, None] - v).square() @ (self.weights * self.units).to(v)
 
     def terms(self, x: Tensor, v: Tensor) -> Tensor:
-        """What each column adds."""
+        """Return each column's contribution."""
         squares: Tensor = (x[:, None] - v).square() * (self.weights * self.units).to(v)
         return squares
 
@@ -185,9 +185,9 @@ class AffineDistance(SemiMetric):
 
     Attributes
     ----------
-    squared : whether the dissimilarities are squares already
-    shift : what was added to every squared dissimilarity between different objects
-    floor : what a squared distance may not fall below; dissimilarities that are no distances between points can make it
+    squared : whether the dissimilarities are squared already
+    shift : constant added to every squared dissimilarity between different objects
+    floor : minimum squared distance; non-Euclidean dissimilarities can give smaller values
     """
 
     squared: bool = False
@@ -198,7 +198,7 @@ class AffineDistance(SemiMetric):
     SAVED = rules(squared=flag, shift=number(NOT_NEGATIVE), floor=number(NOT_NEGATIVE))
 
     def squares(self, x: Tensor) -> Tensor:
-        """Squared dissimilarities, shifted. An object at 0 from a training object is that object: no shift there."""
+        """Return squared dissimilarities, shifted except between an object and the training object it equals."""
         squares = x if self.squared else x.square()
         if self.shift == 0.0:
             return squares
@@ -209,16 +209,16 @@ class AffineDistance(SemiMetric):
         return shifted
 
     def pairwise(self, x: Tensor, v: Tensor) -> Tensor:
-        """Squared distances (n, n_objects), (k, n_objects + 1) -> (n, k)."""
+        """Return squared distances (n, n_objects), (k, n_objects + 1) -> (n, k)."""
         return (self.squares(x) @ v[:, :-1].T - v[:, -1]).clamp_min(self.floor)
 
 
 @dataclass(frozen=True)
 class ExpectedMismatches(SemiMetric):
-    r"""How many attributes of an object a prototype is expected to miss, :math:`\sum_l (1 - w_l(x_l))`.
+    r"""The expected number of attributes in which an object differs from a prototype, :math:`\sum_l (1 - w_l(x_l))`.
 
-    A prototype has a weight for every category of every attribute, adding up to 1. A missing cell is left out and the rest
-    counts for it in proportion; a category the fit never saw is always missed.
+    A prototype has a weight for every category of every attribute, adding up to 1. Missing cells are skipped and the
+    other cells scaled up in proportion; a category not seen in the fit always differs.
     """
 
     name = "mismatches"
@@ -226,17 +226,17 @@ class ExpectedMismatches(SemiMetric):
     space = Table
 
     def make_space(self) -> Table:
-        """A table in which every column is categorical, weights encoded as they are."""
+        """Return a table space in which every column is categorical, with unscaled weights."""
         return Table(TableOptions(nominal=True, simplex=True))
 
     def pairwise(self, x: EncodedTable | Tensor, v: Tensor) -> Tensor:
-        """Expected mismatches (n, k) with prototypes (k, categories); of weights where ``x`` is a tensor of them."""
+        """Return expected mismatches (n, k) with prototypes (k, categories); a tensor ``x`` holds weights."""
         if isinstance(x, Tensor):
             return x.sum(-1, keepdim=True) - x @ v.T  # each attribute's weights add up to 1
         return table_pairwise(x, v, _missed)
 
     def terms(self, x: EncodedTable, v: Tensor) -> Tensor:
-        """What each column adds."""
+        """Return each column's contribution."""
         return table_terms(x, v, _missed)
 
 
@@ -246,17 +246,17 @@ def _missed(weights: Tensor, at: LayoutTensors) -> Tensor:
 
 @dataclass(frozen=True)
 class MedoidMiddles(SemiMetric):
-    r"""Looked up for clusters; for a set, how far an object is from the middle of its clusters' medoids (Huygens).
+    r"""Dissimilarities to clusters' medoids; for a set, distance to the middle of its clusters' medoids (Huygens).
 
     .. math:: d_{iA}^2 = \frac{1}{|A|} \sum_{k \in A} D_{ik}^2 - \frac{1}{2 |A|^2} \sum_{k, l \in A} D_{kl}^2
 
-    No object need lie in the middle: one that stands for a set has a distance of 0 to itself, wherever it is, and would
-    be "between" for that alone.
+    No object need be in the middle. If an object represented the set instead, it would be at distance 0 and count as
+    ambiguous wherever it is.
 
     Parameters
     ----------
     focal : the sets
-    spreads : what is taken off for each set of several clusters
+    spreads : constant to subtract for each set of several clusters
     """
 
     focal: FocalSets
@@ -268,7 +268,7 @@ class MedoidMiddles(SemiMetric):
     SAVED = rules(focal=own(FocalSets), spreads=listed(number(NOT_NEGATIVE)))
 
     def check_fitted(self, space: Space, focal: FocalSets) -> None:
-        """With the sets of the model."""
+        """Raise ``Misfit`` unless the sets are those of the model."""
         super().check_fitted(space, focal)
         refuse_other_sets(self.focal, focal)
         if len(self.spreads) != len(focal) - focal.n_clusters:
@@ -276,19 +276,19 @@ class MedoidMiddles(SemiMetric):
 
     @staticmethod
     def of(d: Tensor, focal: FocalSets, clusters: Tensor) -> MedoidMiddles:
-        """For dissimilarities (n, n) and the places of the clusters' medoids (c,)."""
+        """Return the metric for dissimilarities (n, n) and the indices of the clusters' medoids (c,)."""
         squares = d[clusters][:, clusters].double().square()
         shares = torch.tensor(focal.shares[focal.n_clusters :])
         return MedoidMiddles(focal, tuple((0.5 * ((shares @ squares) * shares).sum(1)).tolist()))
 
     def pairwise(self, x: Tensor, v: Tensor) -> Tensor:
-        """From each object to each set, ``v`` being the medoids of the clusters, and of all sets or none: (n, f)."""
+        """Return distances (n, f) to each set; ``v`` holds the medoids of the clusters only, or of all sets."""
         c = self.focal.n_clusters
         clusters = x[:, v[:c].long()]
         return clusters if len(v) <= c else torch.cat([clusters, self.to_sets(clusters)], 1)
 
     def to_sets(self, clusters: Tensor) -> Tensor:
-        """From the dissimilarities to the clusters' medoids (n, c)."""
+        """Return distances to sets, from the dissimilarities to the clusters' medoids (n, c)."""
         shares = torch.tensor(self.focal.shares[self.focal.n_clusters :], dtype=clusters.dtype)
         squares = clusters.square() @ shares.T - clusters.new_tensor(self.spreads)
         return squares.clamp_min(0.0).sqrt()
@@ -296,7 +296,7 @@ class MedoidMiddles(SemiMetric):
 
 @dataclass(frozen=True)
 class MedoidMixture(SemiMetric):
-    r"""ECMdd's dissimilarity: to a set, that to its own medoid mixed with those to its clusters' medoids.
+    r"""ECMdd's dissimilarity to a set: to its own medoid, mixed with those to its clusters' medoids.
 
     .. math:: d_{iA} = \frac{\tau(i, \nu_A) + \frac{\gamma}{|A|} \sum_{k \in A} \tau(i, \nu_k)}{1 + \gamma}
     """
@@ -308,7 +308,7 @@ class MedoidMixture(SemiMetric):
     SAVED = rules(base=metric_rule, focal=own(FocalSets), gamma=number(NOT_NEGATIVE))
 
     def check_fitted(self, space: Space, focal: FocalSets) -> None:
-        """With the sets of the model."""
+        """Raise ``Misfit`` unless the sets are those of the model."""
         self.base.check_fitted(space, focal)
         refuse_other_sets(self.focal, focal)
 
@@ -317,20 +317,20 @@ class MedoidMixture(SemiMetric):
         object.__setattr__(self, "discrete", self.base.discrete)
 
     def scale_power(self, x: Any) -> float:
-        """That of the dissimilarity it mixes."""
+        """Return the power of the base metric."""
         return self.base.scale_power(x)
 
     def make_space(self) -> Space:
-        """The space of the dissimilarity it mixes."""
+        """Return the space of the base metric."""
         return self.base.make_space()
 
     def pairwise(self, x: Tensor, v: Tensor) -> Tensor:
-        """From each object to each set, ``v`` being the medoids of all sets: (n), (f, *shape) -> (n, f)."""
+        """Return dissimilarities to each set; ``v`` holds the medoids of all sets: (n), (f, *shape) -> (n, f)."""
         return mixed_with_clusters(self.base.pairwise(x, v), self.focal, self.gamma)
 
 
 def mixed_with_clusters(to_medoids: Tensor, focal: FocalSets, gamma: float) -> Tensor:
-    """Dissimilarities to sets from those to their medoids, (..., f) -> (..., f)."""
+    """Convert dissimilarities to sets' medoids into dissimilarities to sets, (..., f) -> (..., f)."""
     c = focal.n_clusters
     share_of = torch.tensor(focal.shares[c:], dtype=to_medoids.dtype)
     clusters, sets = to_medoids[..., :c], to_medoids[..., c:]
@@ -338,6 +338,6 @@ def mixed_with_clusters(to_medoids: Tensor, focal: FocalSets, gamma: float) -> T
 
 
 def refuse_other_sets(own_sets: FocalSets, focal: FocalSets) -> None:
-    """A metric that is bound to sets, out of a file whose model has others."""
+    """Raise ``Misfit`` if a metric from a file has other sets than its model."""
     if own_sets != focal:
         raise Misfit("the metric and model_ have different focal sets")

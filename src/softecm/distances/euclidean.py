@@ -11,15 +11,15 @@ from softecm.distances.base import ClosedForm, SemiMetric, Sums
 from softecm.distances.squared_euclidean import squared_differences, weighted_means
 from softecm.files.expected import POSITIVE, number, rules
 
-STEPS = 60  # rounds of reweighted means for a barycentre of a few points
+STEPS = 60  # iterations of reweighted means for a barycentre of a few points
 
 
 @dataclass(frozen=True)
 class Euclidean(SemiMetric):
     r"""Length of the difference, :math:`d(x, y) = \sqrt{\|x - y\|^2 + \epsilon^2} - \epsilon`.
 
-    Less moved by far objects than its square: a barycentre is a geometric median. The small :math:`\epsilon` makes it
-    differentiable where two points meet; it is still zero there.
+    Less sensitive to outliers than its square: a barycentre is a geometric median. The small :math:`\epsilon` makes it
+    differentiable at coinciding points, where it is still zero.
 
     Parameters
     ----------
@@ -44,34 +44,34 @@ class Euclidean(SemiMetric):
         return GeometricMedians(self)
 
     def pairwise(self, x: Tensor, v: Tensor) -> Tensor:
-        """Lengths of all differences."""
+        """Return the smoothed lengths of all differences."""
         return self._root(squared_differences(x, v))
 
     def paired(self, a: Tensor, b: Tensor) -> Tensor:
-        """Lengths of the differences of matching rows."""
+        """Return distances of rows of the same index."""
         return self._root((a - b).square().sum(-1))
 
     def _root(self, squares: Tensor) -> Tensor:
-        # (q + e^2)^(1/2) - e without its cancellation near zero
+        # equals (q + e^2)^(1/2) - e without cancellation near zero
         return squares / ((squares + self.epsilon**2).sqrt() + self.epsilon)
 
 
 @dataclass(frozen=True)
 class GeometricMedians(ClosedForm):
-    """Weiszfeld's bound, and barycentres by repeating its step."""
+    """Weiszfeld's bound, and barycentres by iterating its step."""
 
     metric: Euclidean
 
     def sums(self, x: Tensor, v: Tensor, weights: Tensor) -> Sums:
-        """Weiszfeld's bound: a root lies below its tangent in the square."""
+        """Return Weiszfeld's bound: a root is at most its tangent in the square."""
         w = weights / (2.0 * (squared_differences(x, v) + self.metric.epsilon**2).sqrt())
         return Sums(w.sum(0)[:, None], w.T @ x)
 
     def barycenters(self, x: Tensor, weights: Tensor) -> Tensor:
-        """Geometric medians by reweighted means; of two points the midpoint."""
+        """Return geometric medians by iteratively reweighted means; the midpoint for two points."""
         u = weighted_means(x, weights)
         if are_even_pairs(weights):
-            return u  # every point between two is a minimiser: the one of least squares
+            return u  # every point between two is a minimizer: take the one of least squares
         for _ in range(STEPS):
             squares = (u[..., :, None, :] - x[..., None, :, :]).square().sum(-1)  # (..., k, n)
             w = weights / (squares + self.metric.epsilon**2).sqrt()
@@ -80,7 +80,7 @@ class GeometricMedians(ClosedForm):
 
 
 def are_even_pairs(weights: Tensor) -> bool:
-    """Whether each row weighs two points at most, and these alike."""
+    """Whether each row weights at most two points, and equally."""
     heavy = weights > 0
     least = torch.where(heavy, weights, torch.inf).amin(-1)
     return bool(heavy.sum(-1).le(2).all()) and bool((weights.amax(-1) == least).all())

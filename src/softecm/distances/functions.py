@@ -1,4 +1,4 @@
-"""Distances between series as plain functions: Soft-DTW for torch users, matrices of any distance for everybody."""
+"""Distances between series as functions: differentiable Soft-DTW for torch, and distance matrices under any metric."""
 
 from __future__ import annotations
 
@@ -30,26 +30,28 @@ def soft_dtw(
 
     .. math:: s_\gamma(x, y) = -\gamma \log \sum_{\pi} e^{-\sum_{(s,t) \in \pi} \|x_s - y_t\|^2 / \gamma}
 
-    over all alignments :math:`\pi`. **First derivatives only**: a gradient made with ``create_graph=True`` refuses to
-    be differentiated. Memory does not grow with the number of pairs, since gradients compute alignments again. As a
-    module: :class:`softecm.losses.SoftDTWLoss`.
+    over all alignments :math:`\pi`. **First derivatives only**: differentiating a gradient made with
+    ``create_graph=True`` raises an error. Memory does not grow with the number of pairs, because the backward pass
+    recomputes alignments. As a module: :class:`softecm.losses.SoftDTWLoss`.
 
     Parameters
     ----------
     x : Tensor (n, steps, channels)
         Series, float32 or float64.
     y : Tensor (m, steps, channels), optional
-        Others, of the same type and on the same device; by default ``x`` itself.
+        Other series, of the same type and on the same device; by default ``x`` itself.
     gamma : float, default=1.0
         Smoothing, above 0, in units of squared differences. For hard alignments: :func:`series_distances` with "dtw".
     band : int, optional
-        How many steps an alignment may stray from the diagonal (Sakoe-Chiba).
+        Largest number of steps between an alignment and the diagonal (Sakoe-Chiba).
     x_lengths, y_lengths : Tensor of int64 (n,), (m,), optional
-        Steps of each series; what lies beyond is padding that is never read.
+        Steps of each series; steps beyond are padding and never read.
     paired : bool, default=False
-        Only series of the same row: (n,) instead of (n, m), the loss of a batch (Maghoumi's and tslearn's classes).
+        Compare only series of the same index: (n,) instead of (n, m), as in a batch loss (Maghoumi's and tslearn's
+        classes).
     divergence : bool, default=False
-        Take half of each series' value with itself off, so that equal series are at 0 (Maghoumi's ``normalize``).
+        Subtract half of each series' value with itself, so that equal series have distance 0 (Maghoumi's
+        ``normalize``).
 
     Returns
     -------
@@ -84,14 +86,14 @@ def soft_dtw(
 
 
 def refuse_gaps(name: str, series: Tensor, lengths: Tensor | None = None) -> None:
-    """Refuse what is no tensor of finite numbers within its lengths."""
+    """Raise an error unless ``series`` is a tensor of finite numbers within its lengths."""
     if not isinstance(series, Tensor):
         raise TypeError(
             f"{name} must be a torch tensor (n, steps, channels); got {type(series).__name__}. Use torch.as_tensor, or "
             "softecm.distances.series_distances for arrays and lists."
         )
     if series.ndim != 3:
-        return  # the kernel's own check says what is wrong
+        return  # the kernel's own check raises the error
     inside = torch.ones_like(series[..., 0], dtype=torch.bool)
     if lengths is not None:
         inside = torch.arange(series.shape[1], device=series.device) < lengths[:, None]
@@ -107,16 +109,17 @@ def refuse_gaps(name: str, series: Tensor, lengths: Tensor | None = None) -> Non
 def series_distances(
     X: object, Y: object = None, metric: str | SemiMetric = "softdtw", *, dtype: str = "float64"
 ) -> NDArray[np.floating]:
-    """The matrix of distances between series, under any metric that aligns them.
+    """Return the matrix of distances between series under any metric that aligns them.
 
     Parameters
     ----------
     X : series, (n, steps, channels) or a list
-        Also of unequal length; trailing NaN steps are padding, NaN inside is put on the line between neighbours.
+        Possibly of different lengths; trailing NaN steps are padding, other NaN are interpolated linearly.
     Y : series, optional
-        Others; by default X itself.
+        Other series; by default X itself.
     metric : str or SemiMetric, default="softdtw"
-        For example "dtw", "msm" or ``ADTW(penalty=0.1)``; what it learns (``gamma="auto"``), it learns from X.
+        For example "dtw", "msm" or ``ADTW(penalty=0.1)``; parameters to be learned (``gamma="auto"``) are learned from
+        X.
     dtype : {"float64", "float32"}, default="float64"
 
     Returns
@@ -160,7 +163,7 @@ def series_distances(
 
 
 def check_lengths(metric: SemiMetric, lengths: set[int]) -> None:
-    """Refuse series of several lengths where they are compared step with step."""
+    """Raise ValueError for series of several lengths if the metric compares them step by step."""
     if isinstance(metric, SeriesEuclidean) and len(lengths) > 1:
         raise ValueError(
             f"metric 'series-euclidean' must have series of one length; got {min(lengths)} to {max(lengths)} steps. Bring "

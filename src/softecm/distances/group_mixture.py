@@ -1,15 +1,15 @@
-r"""A mixture of c groups over the columns of a table, and which of the columns pay for a distribution of their own in each.
+r"""A mixture of c groups over the columns of a table that selects the columns with a distribution per group.
 
-1. Numbers become normal scores under the best distribution with *one hill*: skewed, uniform or heavy-tailed columns are then
-   normal, whatever their unit, and only a second hill is left of their shape. Categories stay as they are, rare ones in one.
-2. For each of several starts a mixture of c groups is fitted, of independent normals and distributions over categories, and
-   a wide background that takes outliers. Gaps are left out cell by cell.
-3. A column pays for itself if a distribution for each group makes the rows likelier than one distribution for all, by more
-   than its parameters cost (BIC), *given the other columns*: splitting rows by a column that no other agrees with gains
-   nothing, and a number must gain more than a straight line in other numbers does, for columns that are correlated make no
-   groups by that. Columns that don't pay share one distribution; the mixture is fitted anew, until nothing changes.
-4. Of the starts the one wins of which most columns speak, :math:`\max \sum_l \sqrt{\text{gain}_l}`: two columns that say
-   nearly the same have a large gain with each other, but make no groups.
+1. Numbers become normal scores under the best *unimodal* distribution: skewed, uniform or heavy-tailed columns are then
+   normal, whatever their unit, and only further modes remain. Categories are unchanged, rare ones merged.
+2. For each of several initializations, fit a mixture of c groups, with independent normals and distributions over
+   categories, and a wide background for outliers. Missing cells are skipped.
+3. A column pays if a distribution per group increases the likelihood of the rows by more than the BIC penalty of its
+   parameters, *given the other columns*: splitting rows by a column with which no other agrees gains nothing, and a
+   number must gain more than linear regression on other numbers does, because correlated columns alone make no groups.
+   Columns that don't pay share one distribution; the mixture is refitted until the selection is stable.
+4. The initialization supported by most columns wins, :math:`\max \sum_l \sqrt{\text{gain}_l}`: two nearly equal
+   columns have a large gain from each other, but make no groups.
 """
 
 from __future__ import annotations
@@ -26,29 +26,29 @@ from scipy.special import ndtri
 
 from softecm.distances.table_sample import TableSample, mixed_bits, names_of, weighted_quantile
 
-MOST_LEVELS = 30  # categories with a distribution of their own; rarer ones count as one
-STARTS, KEPT = 20, 6  # starts, and how many of them are fitted to the end
+MOST_LEVELS = 30  # categories with their own distribution; rarer ones are merged
+STARTS, KEPT = 20, 6  # initializations, and how many of them are fitted to the end
 FIRST, NEXT, LAST, FINAL = (
     15,
     25,
     50,
     300,
-)  # EM iterations: of all starts, after a choice of columns, of the kept, of the best
-CHOICES = 8  # at most so many choices of columns
-FLOOR = 0.02  # least variance of normal scores within a group
-WIDE = 3.0  # deviation of the background
-MOST_LINES = 5  # columns in a straight line
-LEAST_LEFT = FLOOR  # of a column's variance that a straight line leaves
+)  # EM iterations: of all initializations, after a selection, of the kept ones, of the best
+CHOICES = 8  # maximum number of selections
+FLOOR = 0.02  # minimum variance of normal scores within a group
+WIDE = 3.0  # standard deviation of the background
+MOST_LINES = 5  # maximum predictors in a regression
+LEAST_LEFT = FLOOR  # minimum share of a column's variance left by a regression
 TINY = 1e-300
 
 Floats = NDArray[np.float64]
 
 
 def normal_scores(z: Floats, counts: Floats, ties: NDArray[np.uint64]) -> Floats:
-    """Where each number lies under the best distribution with one hill, as a standard normal deviate.
+    """Return each number as a standard normal deviate under the best unimodal distribution.
 
-    Within a bin of the histogram numbers lie evenly in their order, equal ones in the order of ``ties``: a number that many
-    rows share is spread over what it takes up.
+    Numbers in a bin are spread evenly in their order, ties in the order of ``ties``, so that a number shared by many
+    rows is spread over their probability.
     """
     edges = _edges(z, counts)
     at = np.clip(np.searchsorted(edges, z, side="right") - 1, 0, len(edges) - 2)
@@ -65,7 +65,7 @@ def normal_scores(z: Floats, counts: Floats, ties: NDArray[np.uint64]) -> Floats
 
 
 def _edges(z: Floats, counts: Floats) -> Floats:
-    """Bins: one for each of few values, else of equal width between the tails, which are one bin each."""
+    """Return bin edges: one bin per value if there are few, else equal widths between the tails, with one bin per tail."""
     values = np.unique(z)
     if len(values) <= 20:
         middles = (values[1:] + values[:-1]) / 2
@@ -78,7 +78,7 @@ def _edges(z: Floats, counts: Floats) -> Floats:
 
 
 def _one_hill(heights: Floats, widths: Floats) -> Floats:
-    """The likeliest probabilities of the bins that rise to one of them and fall from there."""
+    """Return the maximum-likelihood unimodal probabilities of the bins."""
     from sklearn.isotonic import isotonic_regression
 
     density, best, best_shares = heights / widths, -np.inf, heights
@@ -97,18 +97,18 @@ def _one_hill(heights: Floats, widths: Floats) -> Floats:
 class TableMixture:
     """Rows as sufficient statistics: a group's log-density of a row is linear in ``features``."""
 
-    features: Floats  # (n, d): for numbers whether there, the score, its square; then a mark for each level
-    column: NDArray[np.int64]  # (d,), of which column
+    features: Floats  # (n, d): for numbers whether observed, the score, its square; then an indicator for each level
+    column: NDArray[np.int64]  # (d,), column of each feature
     n_numbers: int
     levels: tuple[int, ...]
-    shared: Floats  # (n, columns), log-density of each cell under one distribution for all
+    shared: Floats  # (n, columns), log-density of each cell under one shared distribution
     far: Floats  # (n,), log-density of the row under the background
     counts: Floats  # (n,)
-    explained: Floats  # (columns,), twice the log-likelihood that a straight line in other numbers adds, less its price
+    explained: Floats  # (columns,), twice the log-likelihood gained by regression on other numbers, minus its penalty
 
     @staticmethod
     def of(sample: TableSample, columns: Sequence[int]) -> TableMixture:
-        """Scores and marks of a sample's cells in some of its columns, numbers first; more than one value is in each."""
+        """Compute features from a sample's cells in ``columns`` (numbers first), each with more than one value."""
         names, width, n = names_of(sample.layout), sample.numbers.shape[1], len(sample.counts)
         numeric = [j for j in columns if j < width]
         p, there = len(numeric), ~np.isnan(sample.numbers[:, numeric])
@@ -133,27 +133,27 @@ class TableMixture:
 
     @property
     def n_columns(self) -> int:
-        """Of both kinds."""
+        """Number of columns of both kinds."""
         return self.n_numbers + len(self.levels)
 
     @cached_property
     def price(self) -> Floats:
-        """Parameters of each column that one more group costs."""
+        """Parameters that one more group adds in each column."""
         return np.array([2.0] * self.n_numbers + [size - 1.0 for size in self.levels])
 
     @cached_property
     def log_rows(self) -> float:
-        """What a parameter costs in twice the log-likelihood."""
+        """Penalty of a parameter in twice the log-likelihood."""
         return float(np.log(max(self.counts.sum(), len(self.counts), 2.0)))
 
     def statistics(self, groups: Floats) -> Floats:
-        """Sums (runs, c, d) over rows, by how much (runs, c, n) each belongs to a group."""
+        """Return sums (runs, c, d) over rows, weighted by their memberships (runs, c, n)."""
         runs, c, n = groups.shape
         sums: Floats = ((groups * self.counts).reshape(-1, n) @ self.features).reshape(runs, c, -1)
         return sums
 
     def parameters(self, sums: Floats) -> Floats:
-        """Coefficients (runs, c, d) of the features; variances and frequencies are drawn to those of all groups."""
+        """Return coefficients (runs, c, d) of the features; variances and frequencies are shrunk to those of all groups."""
         p, coefficients = self.n_numbers, np.empty_like(sums)
         weight = sums[..., :p] + 1e-9
         mean = sums[..., p : 2 * p] / weight
@@ -172,7 +172,7 @@ class TableMixture:
         return coefficients
 
     def densities(self, groups: Floats, on: NDArray[np.bool_]) -> tuple[Floats, Floats]:
-        """Log-densities (runs, c + 1, n) of rows, weights included and the background last, and the coefficients."""
+        """Return log-densities (runs, c + 1, n) of rows, with group weights, background last, and the coefficients."""
         runs, c, n = groups.shape
         coefficients = self.parameters(self.statistics(groups))
         held, total = groups @ self.counts + 1e-9, float(self.counts.sum())
@@ -186,7 +186,7 @@ class TableMixture:
         return densities + shares[..., None], coefficients
 
     def improved(self, groups: Floats, on: NDArray[np.bool_], steps: int, tol: float = 1e-5) -> Floats:
-        """Expectation and maximisation, until no run gains any more."""
+        """Run expectation-maximization until no run improves."""
         last = np.full(len(groups), -np.inf)
         for _ in range(steps):
             logs = self.densities(groups, on)[0]
@@ -201,7 +201,7 @@ class TableMixture:
         return groups
 
     def gains(self, groups: Floats, on: NDArray[np.bool_]) -> Floats:
-        """Twice the log-likelihood (runs, columns) that each column's own distributions add, less their price."""
+        """Return twice the log-likelihood (runs, columns) gained by each column's own distributions, minus the penalty."""
         runs, c, n = groups.shape
         logs, coefficients = self.densities(groups, on)
         now = self.likelihood(logs)
@@ -215,16 +215,16 @@ class TableMixture:
         return gains - self.explained
 
     def likelihood(self, logs: Floats) -> Floats:
-        """Log-likelihood (runs,) of all rows, from the densities."""
+        """Return the log-likelihood (runs,) of all rows, from the densities."""
         top = logs.max(1)
         summed: Floats = (np.log(np.exp(logs - top[:, None]).sum(1)) + top) @ self.counts
         return summed
 
 
 def by_straight_lines(z: Floats, there: NDArray[np.bool_], counts: Floats) -> Floats:
-    """What the best straight line in other columns adds to twice the log-likelihood of each (p,), less its price.
+    """Return the gain in twice the log-likelihood (p,) from regressing each column on others, minus the penalty.
 
-    Columns are taken in one after the other, as long as one pays for itself.
+    Forward selection: columns are added one by one while they pay.
     """
     p = z.shape[1]
     held, seen = (there * counts[:, None]).T @ there, np.where(there, z, 0.0)
@@ -253,13 +253,13 @@ def _by_straight_line(alike: Floats, j: int, rows: float) -> float:
 
 
 def _unexplained(alike: Floats, j: int, by: list[int]) -> float:
-    """The part of a column's variance that a straight line in others leaves, from correlations."""
+    """Return the share of a column's variance that a regression on others leaves, from correlations."""
     own = alike[np.ix_(by, by)] + 1e-6 * np.eye(len(by))
     return float(1.0 - alike[j, by] @ np.linalg.solve(own, alike[j, by]))
 
 
 def _few_levels(sample: TableSample, columns: Sequence[int]) -> tuple[list[NDArray[np.int64]], tuple[int, ...]]:
-    """Codes of categorical columns with their rare levels in one, and how many levels that leaves of each."""
+    """Return codes of categorical columns with rare levels merged, and the remaining number of levels."""
     recoded, sizes = [], []
     for j in columns:
         column, size = sample.codes[:, j], sample.layout.levels[j]
@@ -275,15 +275,15 @@ def _few_levels(sample: TableSample, columns: Sequence[int]) -> tuple[list[NDArr
 
 
 class FoundGroups(NamedTuple):
-    """The mixture that most columns speak of."""
+    """The mixture that most columns support."""
 
     groups: Floats  # (n, c)
     pays: NDArray[np.bool_]  # (columns,)
 
 
 def fitted(mixture: TableMixture, n_clusters: int) -> FoundGroups:
-    """Groups and the columns that pay for them, from the best of several starts."""
-    rng = np.random.default_rng(0)  # rows lie in the order of their keys: the draws don't depend on theirs
+    """Return the groups and the columns that pay, from the best of several initializations."""
+    rng = np.random.default_rng(0)  # rows are sorted by key, so draws don't depend on their order
     groups = np.stack([start(mixture, n_clusters, number, rng) for number in range(STARTS)])
     on = np.ones((STARTS, mixture.n_columns), dtype=bool)
     groups = mixture.improved(groups, on, FIRST)
@@ -305,13 +305,13 @@ def fitted(mixture: TableMixture, n_clusters: int) -> FoundGroups:
 
 
 def _support(mixture: TableMixture, groups: Floats, on: NDArray[np.bool_]) -> Floats:
-    """How much the columns of each run speak for its groups (runs,): many columns rather than a few."""
+    """Return how much the columns of each run support its groups (runs,), favouring many columns over a few."""
     support: Floats = (np.sqrt(np.maximum(mixture.gains(groups, on), 0.0)) * on).sum(1)
     return support
 
 
 def start(mixture: TableMixture, c: int, number: int, rng: np.random.Generator) -> Floats:
-    """Rows by the nearest of c centres (c, n): of all columns, of all numbers, or of half of the columns."""
+    """Return initial memberships (c, n) by the nearest of c centres: of all columns, of numbers, or of half the columns."""
     p, columns = mixture.n_numbers, np.arange(mixture.n_columns)
     if number % 3 == 1 and p > 1:
         columns = columns[columns < p]
@@ -324,7 +324,7 @@ def start(mixture: TableMixture, c: int, number: int, rng: np.random.Generator) 
 
 
 def _nearest_centers(rows: Floats, counts: Floats, c: int, rng: np.random.Generator) -> NDArray[np.intp]:
-    """A few iterations of k-means from k-means++."""
+    """Run a few iterations of k-means from k-means++."""
     centers = [rows[_draw(counts, rng)]]
     nearest_squares = ((rows - centers[0]) ** 2).sum(1)
     for _ in range(c - 1):

@@ -1,4 +1,4 @@
-"""The one list of semi-metrics that have a name."""
+"""The list of all named semi-metrics."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from softecm.distances.soft_dtw import SoftDTW as SoftDTW
 from softecm.distances.squared_euclidean import SquaredEuclidean as SquaredEuclidean
 from softecm.distances.state_sequences import StateSequences as StateSequences
 
-#: Every metric that has a name for ``metric=``; the tests, the command line and the docs read this table.
+#: All metrics with a name for ``metric=``; tests, command line and docs use this table.
 SEMI_METRICS: dict[str, type[SemiMetric]] = {
     m.name: m
     for m in (

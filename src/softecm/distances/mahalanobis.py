@@ -23,8 +23,8 @@ from softecm.spaces.raw import as_numbers
 class Mahalanobis(base.SemiMetric):
     r"""Squared length in units of the data's own spread, :math:`(x - y)^\top \Sigma^{-1} (x - y)`.
 
-    Correlated and differently scaled columns count once. The covariance is that of all objects unless one is given; for
-    one matrix a cluster, see :class:`softecm.ECMPlus`.
+    Correlated and differently scaled columns count once. The covariance is that of all objects unless given; for one
+    matrix per cluster, see :class:`softecm.ECMPlus`.
 
     Parameters
     ----------
@@ -43,7 +43,7 @@ class Mahalanobis(base.SemiMetric):
     SAVED = rules(covariance=maybe(array("p p")))
 
     def check_fitted(self, space: Space, focal: FocalSets) -> None:
-        """With a covariance."""
+        """Raise ``Misfit`` without a covariance."""
         super().check_fitted(space, focal)
         if self.covariance is None:
             raise base.not_learned(self)
@@ -65,17 +65,17 @@ class Mahalanobis(base.SemiMetric):
 
     @cached_property
     def _factor(self) -> NDArray[np.float64]:
-        """Inverted once: rounds ask for it again and again."""
+        """Cached, as every iteration needs it."""
         if self.covariance is None:
             raise ValueError("metric Mahalanobis() needs a covariance before use: fit an estimator, or give one.")
         return np.linalg.cholesky(np.linalg.inv(self.covariance))
 
     def whitening(self, like: Tensor) -> Tensor:
-        """A matrix L with L L' the inverse covariance: distances are plain ones between rows times L."""
+        """Return a matrix L with L L' the inverse covariance: distances are Euclidean between rows times L."""
         return torch.as_tensor(self._factor, device=like.device)
 
     def white(self, x: Tensor) -> Tensor:
-        """Rows in columns without correlation, of unit spread."""
+        """Transform rows to uncorrelated columns of unit variance."""
         return x.double() @ self.whitening(x)
 
     @property
@@ -85,45 +85,45 @@ class Mahalanobis(base.SemiMetric):
 
     @property
     def compiled(self) -> WhitenedPasses:
-        """Those of plain rows, over whitened ones."""
+        """Passes over vectors, applied to whitened rows."""
         return WhitenedPasses(self)
 
     @property
     def learner(self) -> CovarianceLearner:
-        """The covariance."""
+        """Learn the covariance."""
         return CovarianceLearner(self)
 
     def pairwise(self, x: Tensor, v: Tensor) -> Tensor:
-        """Squared lengths of all differences in whitened columns."""
+        """Return squared differences in whitened columns."""
         return squared_differences(self.white(x), self.white(v))
 
     def terms(self, x: Tensor, v: Tensor) -> Tensor:
-        """What each column adds: its difference times what the inverse covariance makes of all; it may be negative."""
+        """Return each column's difference times the product of inverse covariance and differences; may be negative."""
         difference, factor = (x[:, None] - v).double(), self.whitening(x)
         terms: Tensor = difference * (difference @ factor @ factor.T)
         return terms
 
     def paired(self, a: Tensor, b: Tensor) -> Tensor:
-        """The same for matching rows."""
+        """Return the distances of rows of the same index."""
         return self.white(a - b).square().sum(-1)
 
 
-LEAST = 1e-280  # of a variance: less is none, and has no inverse among floats
+LEAST = 1e-280  # variances below have no finite inverse and count as 0
 
 
 @dataclass(frozen=True)
 class OneMatrix(base.ClosedForm):
-    """One matrix for all pairs drops out of the prototype step."""
+    """One matrix for all pairs cancels in the prototype step."""
 
     metric: Mahalanobis
     quadratic = True
 
     def sums(self, x: Tensor, v: Tensor, weights: Tensor) -> base.Sums:
-        """Plain sums: the matrix is ``tensor``'s."""
+        """Return unweighted sums: ``tensor`` applies the matrix."""
         return weighted_sums(x, weights.to(x.dtype))
 
     def tensor(self, u: Tensor) -> Tensor:
-        """The inverse covariance."""
+        """Apply the inverse covariance."""
         half = self.metric.whitening(u)
         return (u.double() @ half @ half.T).to(u.dtype)
 
@@ -137,38 +137,38 @@ class WhitenedPasses(RowPasses[Tensor]):
     metric: Mahalanobis
 
     def rows(self, x: Tensor, shape: Sequence[int]) -> Tensor:
-        """Whitened."""
+        """Whiten."""
         return self.metric.white(x)
 
     def points(self, v: Tensor) -> Tensor:
-        """Whitened."""
+        """Whiten."""
         return self.metric.white(v)
 
     def back(self, fused: base.FusedRound, v: Tensor) -> base.FusedRound:
-        """By the inverse of what whitens."""
+        """Apply the inverse of the whitening."""
         inverse = torch.linalg.inv(self.metric.whitening(v))
         return fused._replace(moment=(fused.moment @ inverse).to(v.dtype), curvature=fused.curvature.to(v.dtype))
 
 
 @dataclass(frozen=True)
 class CovarianceLearner(base.Learner):
-    """Estimates the covariance where none was given; constant directions are given the largest spread."""
+    """Estimates the covariance unless given; directions of no variance get the largest variance."""
 
     metric: Mahalanobis
 
     def fitted(self, x: Tensor, weights: Tensor | None) -> Mahalanobis:
-        """From all objects."""
+        """Learn from all objects."""
         if self.metric.covariance is not None:
             return self._given(x.shape[1])
         rows = x.double().numpy()
         return self._learned(np.cov(rows, rowvar=False, aweights=None if weights is None else weights.numpy(), ddof=0))
 
     def describe(self, x: Tensor, weights: Tensor | None) -> base.Moments:
-        """Mean and scatter of a block."""
+        """Return mean and scatter of a block."""
         return base.Moments.of(x.double().numpy(), None if weights is None else weights.double().numpy())
 
     def fitted_to(self, description: base.Moments) -> Mahalanobis:
-        """The covariance of all blocks together, where none was given."""
+        """Return the metric with the covariance of all blocks, unless given."""
         if self.metric.covariance is not None:
             return self._given(len(description.mean))
         return self._learned(description.scatter / description.weight)
@@ -185,5 +185,5 @@ class CovarianceLearner(base.Learner):
     def _learned(self, covariance: NDArray[np.float64]) -> Mahalanobis:
         values, vectors = np.linalg.eigh(np.atleast_2d(covariance))
         largest = float(values[-1]) if values[-1] > LEAST else 1.0
-        values = np.where(values > 1e-10 * largest, values, largest)  # no spread along these directions
+        values = np.where(values > 1e-10 * largest, values, largest)  # directions without variance
         return replace(self.metric, covariance=(vectors * values) @ vectors.T)

@@ -11,14 +11,14 @@ from softecm.distances.base import SemiMetric, distances_of
 from softecm.spaces.base import Encoded, Space
 from softecm.spaces.dissimilarities import Dissimilarities
 
-COMPARED = 50  # objects that are looked at
-BROKEN = 0.01  # part of the pairs with a shorter way over a third that is overlooked
+COMPARED = 50  # objects in the sample
+BROKEN = 0.01  # tolerated share of pairs that violate the triangle inequality
 ROUNDING = 1e-6
 
 
 @dataclass(frozen=True)
 class Precomputed(SemiMetric):
-    """The dissimilarity of an object to the training object that is the prototype: looked up, not computed."""
+    """The dissimilarity of an object to the training object that is the prototype, taken from a matrix."""
 
     name = "precomputed"
     space = Dissimilarities
@@ -26,16 +26,16 @@ class Precomputed(SemiMetric):
     discrete = True
 
     def pairwise(self, x: Tensor, v: Tensor) -> Tensor:
-        """Columns of the dissimilarities: (n, n_objects), (k,) -> (n, k)."""
+        """Return columns of the dissimilarities: (n, n_objects), (k,) -> (n, k)."""
         return x[:, v.long()]
 
     def scale_power(self, x: Tensor) -> float:
-        """As they are where they are lengths, which keep the triangle inequality; else, as of squares, their roots."""
+        """Return 1 if the dissimilarities satisfy the triangle inequality, as lengths do, else 0.5, as for squares."""
         return 1.0 if x.shape[0] == x.shape[1] and keeps_triangles(x) else 0.5
 
 
 def keeps_triangles(d: Tensor) -> bool:
-    """Whether a way over a third object is hardly ever shorter, among some objects of a matrix (n, n).
+    """Whether the triangle inequality holds in almost all triples of a sample of a matrix (n, n).
 
     Examples
     --------
@@ -51,11 +51,11 @@ def keeps_triangles(d: Tensor) -> bool:
 
 
 def medoid(d: Tensor, weights: Tensor | None = None) -> Tensor:
-    """The object with the least sum of dissimilarities to all, the barycentre among objects, as a prototype (1,)."""
+    """Return the object with the smallest sum of dissimilarities to all, as a prototype (1,)."""
     return (d.sum(0) if weights is None else weights.to(d.dtype) @ d).argmin()[None].to(d.dtype)
 
 
 def all_pairs(metric: SemiMetric, space: Space, x: Encoded) -> Tensor:
-    """The dissimilarities (n, n) of all encoded objects, each serving as a prototype in turn."""
+    """Return the dissimilarities (n, n) of all encoded objects, each as a prototype."""
     prototypes = space.starts(x, torch.arange(len(x)))
     return distances_of(metric, x, prototypes).double()

@@ -1,4 +1,4 @@
-"""What metrics share that add up parts with weights: the views of an object, or the columns of a table."""
+"""Base of metrics that are weighted sums of parts: the views of an object, or the columns of a table."""
 
 from __future__ import annotations
 
@@ -26,16 +26,14 @@ ALL, CLUSTER, SET = "all", "cluster", "set"
 
 @dataclass(frozen=True)
 class Weighing:
-    """How views are weighed inside the loop.
+    """How weights are learned within the loop.
 
     Attributes
     ----------
-    rule : "sum", "product" or "entropy"
-    of : "all" clusters alike, each "cluster", or each "set" for itself
-    exponent : s of the rule "sum"
-    temperature : T of the rule "entropy", as a part of the mean total spread of a view
-    regular : this part of each view's total spread is added to its dispersion, so that a view that is fitted perfectly does
-        not take all the weight
+    rule : "sum", "product" or "entropy" of : "all" clusters together, each "cluster", or each "set" separately exponent
+    : s of the rule "sum" temperature : T of the rule "entropy", relative to the mean total spread of a view regular :
+    share of each view's total spread, added to its dispersion so that a perfectly fitted view doesn't take all
+        weight
     """
 
     rule: str
@@ -45,11 +43,11 @@ class Weighing:
     regular: float = 1e-3
 
     def begin(self, rows: int, views: int, like: Tensor) -> Tensor:
-        """Equal weights (rows, views)."""
+        """Return equal weights (rows, views)."""
         return like.new_full((rows, views), 1.0 if self.rule == PRODUCT else 1.0 / views)
 
     def best(self, dispersions: Tensor, temperature: Tensor | float) -> Tensor:
-        """The weights (..., views) that minimise the objective for given dispersions (..., views).
+        """Return the weights (..., views) that minimize the objective for dispersions (..., views).
 
         Examples
         --------
@@ -62,18 +60,18 @@ class Weighing:
         logs = dispersions.clamp_min(torch.finfo(dispersions.dtype).tiny).log()
         if self.rule == PRODUCT:
             return (logs.mean(-1, keepdim=True) - logs).exp()
-        free = dispersions == 0  # views without dispersion share all the weight
+        free = dispersions == 0  # views without dispersion share all weight
         weights = torch.softmax(-logs / (self.exponent - 1.0), -1)
         shared = free / free.sum(-1, keepdim=True).clamp_min(1)
         return torch.where(free.any(-1, keepdim=True), shared, weights)
 
     def effective(self, weights: Tensor) -> Tensor:
-        """What distances are multiplied by."""
+        """Return the factors of the distances."""
         raised: Tensor = weights**self.exponent
         return raised if self.rule == SUM else weights
 
     def price(self, weights: Tensor, temperature: Tensor | float) -> Tensor:
-        """What the weights (..., rows, views) themselves cost (...)."""
+        """Return the cost (...) of the weights (..., rows, views)."""
         if self.rule != ENTROPY:
             return weights.new_zeros(weights.shape[:-2])
         each: Tensor = temperature * torch.special.xlogy(weights, weights)
@@ -83,40 +81,42 @@ class Weighing:
 EQUAL, AGREEMENT, AUTO = "equal", "agreement", "auto"
 LEARNED = {"learned": PRODUCT, SUM: SUM, PRODUCT: PRODUCT, ENTROPY: ENTROPY}
 RULES = (EQUAL, AGREEMENT, *LEARNED)
-TAKEN_OVER = 0.9  # of all weight: a part with more has taken over
-LITTLE = 0.15  # of the most that two parts share
-FOLLOWED = 0.5  # of a part's spread that lies between groups, from which these are the part's
-NEXT_TO_NOTHING = 0.1  # of an equal share: a part that counts for less hardly counts
-SHOWN = 5  # names in a message
+TAKEN_OVER = 0.9  # share of the weight above which a part dominates
+LITTLE = 0.15  # relative to the largest agreement of two parts
+FOLLOWED = 0.5  # share of a part's spread between groups, from which the groups follow this part
+NEXT_TO_NOTHING = 0.1  # relative to an equal share: a part of less weight hardly counts
+SHOWN = 5  # names listed in a message
 
 
 class PartDistances(NamedTuple):
-    """Distances of some objects part by part, and their sums for weights known later."""
+    """Distances of some objects by part, and a function for their sums given weights."""
 
-    each: Tensor  # (n, k, parts), divided by the parts' units; 0 where an object lacks a part
-    there: Tensor | None  # (n, parts), which parts an object has, as numbers; None: all
-    sums: Callable[[Tensor], Sums]  # of weights (n, k): all coordinates in a row; slopes where a part has no exact step
+    each: Tensor  # (n, k, parts), divided by the parts' units; 0 for missing parts
+    there: Tensor | None  # (n, parts), which parts are observed, as floats; None: all
+    sums: Callable[
+        [Tensor], Sums
+    ]  # of weights (n, k): coordinates concatenated; gradients for a part without an exact step
 
 
 class Weighed(SemiMetric):
-    """A sum of parts, each with a weight that is known before or found with the clusters.
+    """A sum of parts whose weights are given or learned together with the clusters.
 
-    Concrete metrics are dataclasses with the fields that are named here.
+    Concrete metrics are dataclasses with the fields declared here.
     """
 
     weights: Any
     weights_of: str
     exponent: float
     temperature: float
-    shares: tuple[float, ...]  # the weights, once they are known; they add up to 1
+    shares: tuple[float, ...]  # the weights, once known; they add up to 1
     spreads: tuple[float, ...]  # half the mean distance between two objects in each part
-    shapes: tuple[tuple[int, ...], ...]  # of a prototype in each part; all lie in a row
-    common: tuple[float, ...]  # the most that each part shares with another, 0 to 1
-    by_set: Tensor | None  # (f, parts), where each set has weights of its own
+    shapes: tuple[tuple[int, ...], ...]  # of a prototype in each part; all are concatenated
+    common: tuple[float, ...]  # largest agreement of each part with another, 0 to 1
+    by_set: Tensor | None  # (f, parts), if each set has its own weights
     known_rules: ClassVar[tuple[str, ...]] = RULES
-    part: ClassVar[str] = "view"  # what a part is called
+    part: ClassVar[str] = "view"  # name of a part
     has_doubts = True
-    regular: ClassVar[float] = 1e-3  # of a part's spread, added to its dispersion where weights are learned
+    regular: ClassVar[float] = 1e-3  # share of a part's spread, added to its dispersion when weights are learned
     SAVED = rules(
         shares=listed(number(UNIT)),
         spreads=listed(number(NOT_NEGATIVE)),
@@ -126,7 +126,7 @@ class Weighed(SemiMetric):
     )
 
     def check_parts(self, n_parts: int, n_sets: int) -> None:
-        """Refuse what a file says of another number of parts or sets."""
+        """Raise ``Misfit`` if a file has another number of parts or sets."""
         if {len(self.shares), len(self.spreads), len(self.common)} != {n_parts}:
             raise Misfit(f"the metric and model_.space have different {self.part}s")
         if self.by_set is not None and self.by_set.shape != (n_sets, n_parts):
@@ -135,24 +135,24 @@ class Weighed(SemiMetric):
     @property
     @abstractmethod
     def names(self) -> Sequence[str]:
-        """What the parts are called."""
+        """Names of the parts."""
 
     @property
     @abstractmethod
     def parts(self) -> tuple[SemiMetric, ...]:
-        """What each part of two prototypes is compared with."""
+        """The metric of each part."""
 
     @property
     @abstractmethod
     def units(self) -> list[float]:
-        """What each part's distances are divided by."""
+        """Divisors of each part's distances."""
 
     @abstractmethod
     def each(self, x: Any, v: Tensor) -> tuple[Tensor, Tensor | None]:
-        """Distances (n, k, parts) over the parts' units, 0 where an object lacks one; which it has (n, parts)."""
+        """Return distances (n, k, parts) divided by the units, 0 for missing parts, and which are observed (n, parts)."""
 
     def check_rule(self, hint: str) -> None:
-        """Refuse what says nothing about weights."""
+        """Validate the parameters of the weights."""
         check_choice("weights_of", self.weights_of, (ALL, CLUSTER, SET), f"'all' finds one weight per {self.part}.")
         check_number(
             "exponent", self.exponent, above=1, hint=f"2 is usual: nearer to 1, one {self.part} takes all the weight."
@@ -165,17 +165,17 @@ class Weighed(SemiMetric):
 
     @property
     def rule(self) -> str | None:
-        """The rule that finds the weights; None where they are given."""
+        """The rule for the weights; None if they are given."""
         return self.weights if isinstance(self.weights, str) else None
 
     @property
     def least_held(self) -> float:
-        """Objects whose parts hold less of the weight are as near to everything."""
+        """Objects whose observed parts have less of the weight are equally near to everything."""
         return 0.0
 
     @property
     def weighing(self) -> Weighing | None:
-        """How the weights are found with the clusters; None where they are known before."""
+        """How the weights are learned with the clusters; None if known before."""
         if self.rule not in LEARNED or len(self.shares) == 1:
             return None
         numbers = float(self.exponent), float(self.temperature), self.regular
@@ -183,14 +183,14 @@ class Weighed(SemiMetric):
 
     @property
     def factors(self) -> list[float]:
-        """What each part's distances are multiplied by."""
+        """Factors of each part's distances."""
         if not self.shares:
             raise ValueError(f"metric {type(self).__name__} needs data before use: fit an estimator with it.")
         return [share / unit for share, unit in zip(self.shares, self.units, strict=True)]
 
     @property
     def part_weights(self) -> dict[str, float | NDArray[np.float64]]:
-        """The weight of each part, after scaling; they add up to 1. Where each set has its own, one a set."""
+        """The weight of each part after scaling, adding up to 1; by set if each set has its own."""
         if self.by_set is None:
             return dict(zip(self.names, self.shares, strict=True))
         rows = self.by_set / self.by_set.sum(1, keepdim=True)
@@ -198,31 +198,31 @@ class Weighed(SemiMetric):
 
     @property
     def base(self) -> Self:
-        """Where each set has weights of its own, the metric with their mean: it compares any two objects."""
+        """The metric with the mean weights of all sets, which compares any two objects."""
         if self.by_set is None:
             raise AttributeError(f"{type(self).__name__} has one weight for all sets: it has no base.")
         return replace(self, by_set=None)  # type: ignore[type-var]
 
     def shares_like(self, d: Tensor) -> Tensor:
-        """Weights that multiply distances (n, k, parts) to the prototypes of the first k sets."""
+        """Return weights for distances (n, k, parts) to the prototypes of the first k sets."""
         return d.new_tensor(self.shares) if self.by_set is None else self.by_set[: d.shape[1]].to(d)
 
     def counts(self, there: Tensor | None, like: Tensor) -> Tensor | None:
-        """By what each object's parts are multiplied (n, parts): 0, or one over the weight of those it has."""
+        """Return factors of each object's parts (n, parts): 0 if missing, else one over the weight of its observed parts."""
         if there is None:
             return None
         shares, there = like.new_tensor(self.shares), there.to(like.dtype)
         return there * made_up(there @ shares, self.least_held)[:, None]
 
     def terms(self, x: Any, v: Tensor) -> Tensor | None:
-        """What each part adds to each distance (n, k, parts)."""
+        """Return each part's contribution to each distance (n, k, parts)."""
         each, there = self.each(x, v)
         each = each * self.shares_like(each)
         counts = self.counts(there, each)
         return each if counts is None else each * counts[:, None]
 
     def reweighed(self, shares: Tensor, of: str, n_clusters: int) -> Self:
-        """The metric with the weights (f, parts) that a run found: those of all sets, and their mean, which adds up to 1."""
+        """Return the metric with the weights (f, parts) of a run: for each set, and their mean, which adds up to 1."""
         rows = shares if of == SET else shares[:n_clusters]
         mean = rows.double().mean(0)
         total = float(mean.sum())
@@ -230,12 +230,12 @@ class Weighed(SemiMetric):
         return replace(self, shares=tuple((mean / total).tolist()), by_set=by_set)  # type: ignore[type-var]
 
     def doubts(self, x: Any, clusters: Tensor) -> Sequence[str]:
-        """A part that has taken over, and groups that follow one which has nothing in common with the others."""
+        """Warn about a dominant part, and about groups that follow a part that doesn't agree with the others."""
         if len(self.shares) < 2:
             return ()
         each, there = self.each(x, clusters)
         terms = each * self.shares_like(each)
-        nearest = terms.sum(-1).argmin(1)  # an object's own weights are the same for all clusters
+        nearest = terms.sum(-1).argmin(1)  # an object's factors are the same for all clusters
         own = each[torch.arange(len(each)), nearest]  # (n, parts)
         have = own.new_full((own.shape[1],), len(own)) if there is None else there.to(own).sum(0)
         inside = own.sum(0) / have.clamp_min(1.0)
@@ -254,7 +254,7 @@ class Weighed(SemiMetric):
 
     def _strangers(self, followed: Sequence[bool]) -> list[str]:
         if self.weights == AGREEMENT and not any(self.common):
-            return []  # that nothing is in common has been said
+            return []  # already reported that no parts agree
         said = []
         for name, share, common, is_followed in zip(self.names, self.shares, self.common, followed, strict=True):
             counts = share * len(self.shares) > NEXT_TO_NOTHING
@@ -268,12 +268,12 @@ class Weighed(SemiMetric):
 
 
 def made_up(held: Tensor, least: float) -> Tensor:
-    """What makes up for parts that are lacking where only so much weight is held (n,): 0 where it is less than ``least``."""
+    """Return one over the observed weight (n,), to make up for missing parts; 0 if it is less than ``least``."""
     return torch.where(held < least, 0.0, 1.0 / held.clamp_min(torch.finfo(held.dtype).tiny))
 
 
 def say_unheard(names: Sequence[str], shares: Sequence[float], common: NDArray[np.float64]) -> None:
-    """Say which views hardly count by what they have in common with the others."""
+    """Warn about views with almost no weight because they don't agree with the others."""
     unheard = [name for name, share in zip(names, shares, strict=True) if share < NEXT_TO_NOTHING / len(shares)]
     if not common.any():
         _warn("the views don't agree with each other, so nothing tells which is right: all count alike.")
@@ -287,7 +287,7 @@ def say_unheard(names: Sequence[str], shares: Sequence[float], common: NDArray[n
 
 
 def middle_of(sizes: Sequence[float]) -> float:
-    """The geometric mean of those that are positive; 1 where none is."""
+    """Return the geometric mean of the positive values; 1 if there are none."""
     known = [math.log(size) for size in sizes if size > 0]
     return math.exp(math.fsum(known) / len(known)) if known else 1.0
 
@@ -297,7 +297,7 @@ def _warn(text: str) -> None:
 
 
 def paired_slopes(part: SemiMetric, a: Tensor, b: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-    """Distances of matching rows, floored at 0, and their derivatives from a graph."""
+    """Return distances of rows of the same index, clipped at 0, and their derivatives by autograd."""
     ends = a.detach().requires_grad_(), b.detach().requires_grad_()
     with torch.enable_grad():
         d = part.paired(*ends).clamp_min(0.0)
@@ -306,9 +306,9 @@ def paired_slopes(part: SemiMetric, a: Tensor, b: Tensor) -> tuple[Tensor, Tenso
 
 
 def measured(part: SemiMetric, x: object, v: Tensor, bend: float) -> tuple[Tensor, Callable[[Tensor], Sums]]:
-    """Distances (n, k) of one view, and its sums for weights (n, k) known later.
+    """Return distances (n, k) of one view, and a function from weights (n, k) to its sums.
 
-    Where a metric knows no bound, the gradient, and the curvature ``bend`` of an object.
+    A metric without a bound gets the gradient, with the curvature ``bend`` per object.
     """
     both = part.closed_form.with_sums(x, v)
     if both is not None:
@@ -335,5 +335,5 @@ def _sums(part: SemiMetric, x: object, v: Tensor, weights: Tensor) -> Sums:
 
 
 def slope_of(part: SemiMetric, sums: Sums, v: Tensor) -> Tensor:
-    """The gradient that a view's sums stand for."""
+    """Return the gradient represented by a view's sums."""
     return 2.0 * part.closed_form.tensor(sums.curvature * v - sums.moment) if sums.gradient is None else sums.gradient
