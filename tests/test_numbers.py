@@ -79,11 +79,11 @@ def covered() -> list[float]:
 
 
 QUOTES = [
-    Quote("docs/concepts.md", "with an AUROC of {}, as the margin", lambda: doubt(1)),
-    Quote("docs/concepts.md", "of k-means does ({}). Of the objects called *clearly* {}% are", lambda: doubt(5, 3)),
-    Quote("docs/concepts.md", "others {}%.", lambda: doubt(4)),
+    Quote("docs/evidence.md", "with an AUROC of {}, as the margin", lambda: doubt(1)),
+    Quote("docs/evidence.md", "of k-means does ({}). Of the objects called *clearly* {}% are", lambda: doubt(5, 3)),
+    Quote("docs/evidence.md", "others {}%.", lambda: doubt(4)),
     Quote(
-        "docs/how_sure.md",
+        "docs/evidence.md",
         "contained the probability under the generating mixture at least {}% of the time",
         lambda: [5 * math.floor(20 * min(column(RESULTS / "calibration.md", 3)))],
     ),
