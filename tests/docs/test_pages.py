@@ -28,26 +28,27 @@ def name(page) -> str:
     return page.relative_to(ROOT).as_posix()
 
 
-def degrees(page: str) -> dict[str, float]:
-    """The metrics that a page names in a row of squared or of plain distances, each with its degree."""
+def degrees(page: str) -> list[tuple[str, int]]:
+    """Every name in code in a page's rows of squared or of plain distances, with the degree of its row, sorted."""
     rows = (ROOT / "docs" / page).read_text(encoding="utf-8").splitlines()
     degree_of = {"squared distances": 2, "plain distances": 1}
-    return {
-        name: degree
+    return sorted(
+        (metric, degree)
         for row in rows
         for kind, degree in degree_of.items()
         if row.startswith("|") and kind in row
-        for name in SEMI_METRICS.keys() & set(re.findall(r"`([^`]+)`", row))
-    }
+        for metric in re.findall(r"`([^`]+)`", row)
+    )
 
 
 def test_every_metric_is_listed_with_its_degree():
     """``delta`` is squared before it is compared with a metric's values: users have to know which of them are squares."""
-    degree_of = {name: metric().degree for name, metric in SEMI_METRICS.items()}
-    assert degrees("api.md") == degree_of, "docs/api.md, Semi-metrics"
+    every = sorted((name, metric().degree) for name, metric in SEMI_METRICS.items())
+    assert degrees("api.md") == every, "docs/api.md, Semi-metrics: each metric once, and nothing else"
     examples = degrees("how_to_choose.md")
-    assert set(examples.values()) == {1, 2}
-    assert examples.items() <= degree_of.items()
+    assert {degree for _, degree in examples} == {1, 2}
+    assert set(examples) <= set(every), "docs/how_to_choose.md, delta"
+    assert len(set(examples)) == len(examples)
 
 
 def prose(page) -> str:

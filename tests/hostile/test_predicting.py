@@ -2,7 +2,9 @@
 
 import datetime as dt
 import json
+import re
 import shutil
+import warnings
 from collections.abc import Callable
 from pathlib import Path
 
@@ -12,7 +14,7 @@ import pytest
 
 from hostile.commands import Ended, check_end, softecm
 from problems import DEEP
-from softecm import SoftECM, UnseenCategoryWarning, load_model
+from softecm import NowhereWarning, SoftECM, UnseenCategoryWarning, load_model
 from softecm.datasets import load_diamond
 
 Count = Callable[[], None]
@@ -310,8 +312,8 @@ def test_unseen_categories_are_warned_about(hostile_case: Count) -> None:
     hostile_case()
 
 
-@pytest.mark.filterwarnings("ignore:.*belong to no group:softecm.NowhereWarning")  # some clothes put all far away
 def test_random_clothes_never_break_a_prediction(hostile_case: Count) -> None:
+    """Any cells give masses or a ValueError, and a warning exactly if they put most objects nowhere."""
     model, table = fitted()
     rng = np.random.default_rng(3)
     values = [
@@ -338,9 +340,13 @@ def test_random_clothes_never_break_a_prediction(hostile_case: Count) -> None:
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr("softecm.spaces.tables.warn_unseen", lambda *_: None)
             try:
-                masses = model.predict_partition(table.assign(**{column: cells})).masses
+                with warnings.catch_warnings(record=True, action="always", category=NowhereWarning) as caught:
+                    partition = model.predict_partition(table.assign(**{column: cells}))
             except ValueError:  # worded for users; any other error is one of ours
                 continue
             finally:
                 hostile_case()
-            np.testing.assert_allclose(masses.sum(1), 1.0)
+            np.testing.assert_allclose(partition.masses.sum(1), 1.0)
+            far = len(partition.outliers())
+            expected = [f"{far} of {len(table)} objects belong to no group"] * (far > len(table) / 2)
+            assert [re.split(r"[,:]", str(one.message))[0] for one in caught] == expected
