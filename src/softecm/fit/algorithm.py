@@ -1,4 +1,4 @@
-"""What one algorithm adds to the common way through a fit, the problem of Soft-ECM, and a fit on its way."""
+"""What each algorithm implements, the problem of Soft-ECM, and a fit in progress."""
 
 from __future__ import annotations
 
@@ -43,13 +43,13 @@ from softecm.spaces.base import LARGEST, Encoded, Space
 from softecm.spaces.scattered import OnDevice, Scattered
 from softecm.spaces.views import EncodedViews
 
-Numbers = float | NDArray[np.float64]  # one for all runs, or one a run
-# Of the constraint where it is approached: the part of the sets' inertia that better places would save.
+Numbers = float | NDArray[np.float64]  # one for all runs, or one per run
+# For the approached constraint: share of the sets' inertia that better prototypes could still save.
 TOLERANCE = 1e-3
-POLISH = 3  # rounds for the barycentre of all that begin where one of coarser objects lies: it decides on no cluster
-# In the prototypes of all runs: below this a GPU takes longer to launch a step than the CPU to do it.
+POLISH = 3  # iterations refining the barycentre of all objects from coarser ones; no cluster depends on it
+# Size of the prototypes of all runs below which launching a GPU step takes longer than the step on a CPU.
 FEW_NUMBERS = 1 << 16
-RAISES = 8  # times lambda is multiplied by ten on the way
+RAISES = 8  # how often lambda is multiplied by ten
 
 
 def soft_ecm_problem(
@@ -65,7 +65,7 @@ def soft_ecm_problem(
     pull: PrototypePull | None = None,
     tol: float = 1e-4,
 ) -> SoftECMProblem | LinkedProblem | ViewsProblem:
-    """The relaxed problem of eq. 6 for the runs of ``cost``, on its device."""
+    """Return the relaxed problem of eq. 6 for the runs of ``cost``, on its device."""
     beta = cost.beta
     strength = torch.as_tensor(np.asarray(lam, dtype=np.float64)).to(beta).expand(len(beta)).contiguous()
     if not torch.isfinite(strength).all():
@@ -80,13 +80,13 @@ def soft_ecm_problem(
                 "weights must be fixed with links, a prior or partial_fit; got weights learned with the "
                 "clusters. Use weights='equal' or 'agreement', or numbers such as those of an earlier fit."
             )
-        assert isinstance(metric, Combined) and isinstance(x, EncodedViews)  # noqa: PT018 -- no others
+        assert isinstance(metric, Combined) and isinstance(x, EncodedViews)  # noqa: PT018 -- the only other kind
         return ViewsProblem(metric, metric.weighing, x, cost, relaxed, tol, beta.new_ones(len(metric.parts)))
     by = solver or (Closed() if metric.closed_form.quadratic else Descent())
     alone = len(focal) == focal.n_clusters and links is None and pull is None
     alone = alone and metric.closed_form.quadratic and not by.descends
     pull = None if pull is None else pull.to(beta)
-    races = not metric.closed_form.quadratic  # rounds with an exact step cost next to nothing
+    races = not metric.closed_form.quadratic  # iterations with an exact step are cheap
     problem = SoftECMProblem(metric, x, cost, relaxed, by, tol, by.patience, races, pull, alone)
     return problem if links is None else LinkedProblem.of(problem, links)
 
@@ -100,9 +100,9 @@ def approach(
     max_iter: int,
     how: LoopOptions,
 ) -> Solution:
-    """The hard constraint where barycentres have no closed form: the gap with lambda raised until it holds.
+    """Approach the hard constraint, if barycentres have no closed form: relax the gap and raise lambda until it holds.
 
-    ``problem`` is that of the gap for a lambda a run.
+    ``problem`` returns the problem of the gap for one lambda per run.
     """
     if how.get("checkpointer") is not None:
         raise ValueError(
@@ -130,11 +130,11 @@ def approach(
 
 
 def barycenter(metric: SemiMetric, space: Space, x: Encoded, weights: Tensor | None, device: torch.device) -> Tensor:
-    """The barycentre (1, *shape) of all objects in memory."""
+    """Return the barycentre (1, *shape) of all objects in memory."""
     coarse = space.coarser(x)
     if coarse is None:
         return barycenter_from(metric, x, space.middle(x, start_rows(len(x)).to(device))[None], weights)
-    fewer, near = coarse[0], coarse[1].cpu()  # a metric learns on the CPU
+    fewer, near = coarse[0], coarse[1].cpu()  # metrics learn on the CPU
     learned = metric.fitted(near, None if weights is None else weights.cpu())
     there = device_of_fewer(metric, fewer, coarse[1], device)
     counts = None if weights is None else weights.to(there)
@@ -145,7 +145,7 @@ def barycenter(metric: SemiMetric, space: Space, x: Encoded, weights: Tensor | N
 def barycenter_from(
     metric: SemiMetric, x: Encoded | Scattered, start: Tensor, weights: Tensor | None, rounds: int = 50
 ) -> Tensor:
-    """The barycentre of all objects: Soft-ECM with one cluster and no empty set is just that."""
+    """Return the barycentre of all objects: the solution of Soft-ECM with one cluster and no empty set."""
     alone = FocalSets.up_to(1, 1)
     cost = mass_cost(alone, 0.0, 2.0, None, like=start, weights=weights)
     if metric.closed_form.quadratic:
@@ -161,18 +161,18 @@ def barycenter_from(
 
 @dataclass(frozen=True)
 class RunBatch(Generic[X]):
-    """Runs that are solved together."""
+    """Runs solved together."""
 
     objects: Objects[X]
-    settings: Settings  # what all runs have in common
-    each: Sequence[Settings]  # those of each run's cell, which has its own alpha, beta and delta, all numbers
-    start: Tensor  # (runs, ...), where they begin
+    settings: Settings  # shared by all runs
+    each: Sequence[Settings]  # of each run's cell, with numbers for alpha, beta and delta
+    start: Tensor  # (runs, ...), initial prototypes
     lam: NDArray[np.float64]  # (runs,)
     rule: MassRule = POWER_MASSES
     links: Links | None = None
 
     def cost(self, like: Tensor | None = None, weights: Tensor | None = None) -> MassCost:
-        """What a mass costs, in numbers like the start by default, for all objects or for some that have these weights."""
+        """Return the cost of masses, in the start's dtype by default, for all objects or a subset with these weights."""
         focal, runs = self.settings.focal, len(self.each)
         prices = np.empty((3, runs))
         for run, own in enumerate(self.each):
@@ -183,19 +183,19 @@ class RunBatch(Generic[X]):
 
 
 class Algorithm(Preparation[P]):
-    """What one algorithm adds to the common way: its problem, its model, and what it can do.
+    """What one algorithm implements: its problem, its model and its capabilities.
 
-    A frozen dataclass whose fields are the algorithm's own parameters. Only ``problem`` is owed; the rest has the answers
-    of algorithms whose prototypes are points of the metric's space.
+    A frozen dataclass whose fields are the algorithm's own parameters. Only ``problem`` must be implemented; the other
+    defaults suit prototypes that are points of the metric's space.
     """
 
-    #: Whether the objects may lie in blocks, on disk or on a cluster.
+    #: Whether objects may be in blocks, on disk or on a cluster.
     streams: ClassVar[bool] = False
-    #: Whether sets can be added to clusters that were found alone.
+    #: Whether sets can be added to clusters fitted alone.
     adds_sets: ClassVar[bool] = False
-    #: Whether given starts are masses, which say nothing about single clusters.
+    #: Whether a given ``init`` holds masses, which don't describe single clusters.
     starts_at_masses: ClassVar[bool] = False
-    #: Whether ``Settings.relaxation`` says how the constraint on the sets' prototypes is kept.
+    #: Whether ``Settings.relaxation`` applies to the constraint on the sets' prototypes.
     relaxes: ClassVar[bool] = False
 
     @property
@@ -205,41 +205,41 @@ class Algorithm(Preparation[P]):
 
     @abstractmethod
     def problem(self, batch: RunBatch[P]) -> Problem[Any]:
-        """The problem of a batch of runs."""
+        """Return the problem of a batch of runs."""
 
     def from_center(self, objects: Objects[P]) -> NDArray[np.float64]:
-        """Distances (n,) of the objects to the barycentre of all."""
+        """Return distances (n,) of the objects to the barycentre of all."""
         x = cast(Encoded, objects.x)
         center = barycenter(objects.metric, objects.space, x, objects.weights, objects.device)
         return distances_of(objects.metric, x, center)[:, 0].double().cpu().numpy()
 
     def device_of_runs(self, objects: Objects[P], start: Tensor, links: Links | None) -> torch.device:
-        """Where prototypes are computed: where the objects are."""
+        """Return the device of the prototypes: that of the objects."""
         return objects.device
 
-    # ---------------------------------------------------------------- where the runs start
+    # ---------------------------------------------------------------- initialization
 
     def seeded(self, objects: Objects[P], chosen: Settings, draw: Draw, rng: np.random.RandomState) -> Tensor:
-        """Drawn starts (runs, c, *shape)."""
+        """Return drawn initial prototypes (runs, c, *shape)."""
         return objects.seeded(chosen.n_clusters, draw, rng)
 
     def from_init(self, objects: Objects[P], chosen: Settings) -> Tensor:
-        """The starts a user gave (1, c, *shape)."""
+        """Return the initial prototypes given by the user (1, c, *shape)."""
         return check_init(chosen, objects.space)
 
     def continued(self, objects: Objects[P], chosen: Settings, last: PrototypeModel) -> Tensor:
-        """Where the last fit ended (1, f, *shape)."""
+        """Return the final prototypes of the last fit (1, f, *shape)."""
         return last.prototypes.to(chosen.dtype)[None]
 
     def from_clusters(self, fit: Fit, outcome: Outcome) -> Tensor:
-        """The clusters of the best run, which may have considered other sets, as a start (1, c, *shape)."""
+        """Return the best run's clusters as initial prototypes (1, c, *shape); it may have had other sets."""
         prototypes = self.prototypes_of(fit.objects, outcome.solution, outcome.best)
         return prototypes[: fit.settings.n_clusters][None].to(fit.objects.device)
 
-    # ---------------------------------------------------------------- how they are solved and judged
+    # ---------------------------------------------------------------- solutions
 
     def between(self, objects: Objects[P], solution: Solution, n_clusters: int) -> list[NDArray[np.float64]]:
-        """The distances (c, c) between the clusters of each run, in one call where these are small."""
+        """Return the distances (c, c) between the clusters of each run, in one call if these are small."""
         metric, v = objects.metric, solution.prototypes[:, :n_clusters]
         a, b = np.triu_indices(n_clusters, 1)
         if metric.discrete or len(a) * v.numel() > n_clusters * BLOCK_CELLS:
@@ -253,20 +253,20 @@ class Algorithm(Preparation[P]):
         return list(tables)
 
     def with_sets(self, batch: RunBatch[P], singles: Solution) -> Solution:
-        """Sets added to runs that considered single clusters only, which start the batch; the masses are shared anew."""
+        """Add sets to runs of single clusters, which start the batch, and recompute the masses."""
         raise TypeError(f"{type(self).__name__} states what its sets' prototypes are in its problem only")
 
     def metric_of(self, objects: Objects[P], chosen: Settings, solution: Solution, run: int) -> SemiMetric:
-        """How the sets of a run measure."""
+        """Return the metric of the sets of a run."""
         return objects.metric
 
     def prototypes_of(self, objects: Objects[P], solution: Solution, run: int) -> Tensor:
-        """A run's prototypes as the space knows them, on the CPU."""
+        """Return a run's prototypes in the space's form, on the CPU."""
         return solution.prototypes[run].cpu()
 
 
 def check_init(chosen: Settings, space: Space) -> Tensor:
-    """The starting prototypes a user gave (1, c, *shape)."""
+    """Return the user's initial prototypes (1, c, *shape), validated."""
     prototypes = space.encode_prototypes(chosen.init.value)
     if len(prototypes) != chosen.n_clusters:
         raise ValueError(
@@ -287,20 +287,20 @@ def check_init(chosen: Settings, space: Space) -> Tensor:
 
 @dataclass(frozen=True)
 class Outcome:
-    """Where the runs of one cell ended, and the best of them."""
+    """The final runs of one cell, and the best of them."""
 
-    chosen: Settings  # with everything that was to be found filled in
+    chosen: Settings  # with everything "auto" resolved
     solution: Solution
-    separation: NDArray[np.float64]  # (runs,), least distance between two clusters over the spread of the data
+    separation: NDArray[np.float64]  # (runs,), smallest distance between clusters over the spread of the data
     best: int
     links: Links | None = None
-    runs: Runs | None = None  # the starts that were compared, where these runs began at the best of them
-    close: float | None = None  # the delta the clusters were found with, where sets were added to them
+    runs: Runs | None = None  # the initializations compared, if these runs continue the best of them
+    close: float | None = None  # delta of the clusters, if sets were added to them
 
 
 @dataclass(frozen=True)
 class Fit:
-    """What every part of a fit needs."""
+    """The inputs of every part of a fit."""
 
     algorithm: Algorithm[Any]
     objects: Objects[Any]
@@ -309,16 +309,16 @@ class Fit:
     checkpoints: Checkpoints | None = None
 
     def using(self, **settings: Any) -> Fit:
-        """The same with some settings changed."""
+        """Return a copy with some settings changed."""
         return replace(self, settings=replace(self.settings, **settings))
 
     def solve(
         self, *cells: tuple[Settings, Tensor], links: Links | None = None, checkpointed: bool = False
     ) -> list[Outcome]:
-        """Several cells as one batch of runs, each from its own starts (runs, ...).
+        """Solve several cells as one batch of runs, each from its own starts (runs, ...).
 
-        The cells may differ in alpha, beta, delta and lam, all of them numbers. ``checkpointed``: this loop is written
-        down, and may go on from where an earlier fit stood.
+        The cells may differ in alpha, beta, delta and lam, all of them numbers. ``checkpointed``: this loop writes
+        checkpoints and may resume from one.
         """
         algorithm, objects, settings = self.algorithm, self.objects, cells[0][0]
         each, starts = zip(*cells, strict=True)
@@ -353,7 +353,7 @@ class Fit:
     def judged(
         self, cells: Sequence[Settings], sizes: Sequence[int], solution: Solution, links: Links | None = None
     ) -> list[Outcome]:
-        """The runs of a batch, cell by cell, with the best of each."""
+        """Return the runs of a batch by cell, with the best of each."""
         separations = separation(
             self.algorithm.between(self.objects, solution, cells[0].n_clusters), self.objects.spread
         )
@@ -364,7 +364,7 @@ class Fit:
         return outcomes
 
     def starts(self) -> Tensor:
-        """Where the runs start (runs, ...), all sets at once: as given, or drawn."""
+        """Return initial prototypes (runs, ...) of all sets, given or drawn."""
         algorithm, objects, settings = self.algorithm, self.objects, self.settings
         if settings.init.value is not None:
             return algorithm.from_init(objects, settings)
@@ -372,13 +372,13 @@ class Fit:
         return algorithm.seeded(objects, settings, draw, check_random_state(settings.random_state))
 
     def any_start(self) -> Tensor:
-        """A place to begin at (1, ...), as good as any."""
+        """Return arbitrary initial prototypes (1, ...)."""
         drawn = self.settings.init.value is None or self.algorithm.starts_at_masses
         one = self.using(init=Init(kind="random"), n_init=1, random_state=0) if drawn else self
         return one.starts()[:1].to(self.objects.device)
 
     def model_of(self, outcome: Outcome) -> PrototypeModel:
-        """The model of a cell's best run: what prediction needs."""
+        """Return the model of a cell's best run, for prediction."""
         chosen, run, solution = outcome.chosen, outcome.best, outcome.solution
         prototypes = self.algorithm.prototypes_of(self.objects, solution, run)
         if self.objects.space.sparse and chosen.relaxation in (None, Exact):  # sets follow from their clusters

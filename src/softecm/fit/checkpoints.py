@@ -1,8 +1,8 @@
-"""Where a fit stands, in a file: an interrupted fit goes on from it to the same answer.
+"""Checkpoints: an interrupted fit resumes from a file and gives the same result.
 
-A checkpoint is a safetensors file with JSON metadata and a checksum, like a model; it appears whole or not at all. It
-holds the prototypes and the solver's state after a whole round, the histories, and what tells one fit from another:
-the settings and a number for the content of the data.
+A checkpoint is a safetensors file with JSON metadata and a checksum, like a model, written atomically. It holds the
+prototypes and the solver's state after a complete iteration, the histories, and what identifies the fit: the settings
+and a digest of the data.
 """
 
 from __future__ import annotations
@@ -39,12 +39,12 @@ FORMAT_VERSION = 2
 def identity(
     owner: str, chosen: Settings, algorithm: object, metric: SemiMetric, n: int, content: int
 ) -> dict[str, str]:
-    """What tells one fit from another, as text."""
+    """Return what identifies a fit, as text."""
     seed, init, code = chosen.random_state, chosen.init, code_of(metric)
     parts = {k: digest_of(v) if isinstance(v, np.ndarray | Tensor) else v for k, v in metric.parameters().items()}
     parameters = ", ".join(f"{k}={v!r}" for k, v in parts.items() if not callable(v))
     drawn = f"Init(given=None, kind={init.kind!r}, staged={init.staged})"
-    own_code = "" if code is None else f"code {code.text}"  # of a metric that is its user's own
+    own_code = "" if code is None else f"code {code.text}"  # of a user-defined metric
     return {
         "estimator": owner,
         "algorithm": repr(algorithm),
@@ -69,13 +69,13 @@ def identity(
 
 
 def digest_of(value: object) -> str:
-    """A short number for the content of an array."""
+    """Return a short digest of an array's content."""
     data = np.ascontiguousarray(np.asarray(value)) if not hasattr(value, "to_numpy") else value.to_numpy()
     return hashlib.sha256(data.tobytes() if data.dtype != object else repr(data.tolist()).encode()).hexdigest()[:16]
 
 
 def content_number(space: Space, x: Encoded, weights: NDArray[np.float64] | None) -> int:
-    """One number for objects and their weights, whatever their order: the sum of the objects' keys."""
+    """Return a digest of the objects and their weights that ignores their order: the sum of the objects' keys."""
     keys = space.keys(x.cpu())
     if weights is not None:
         keys = keys * (weights.view(np.uint64) | np.uint64(1))
@@ -84,14 +84,14 @@ def content_number(space: Space, x: Encoded, weights: NDArray[np.float64] | None
 
 @dataclass(frozen=True)
 class SavedFit:
-    """What a file holds of a fit."""
+    """The content of a checkpoint."""
 
     description: dict[str, Any]
     tensors: dict[str, Tensor]
 
 
 class Checkpoints:
-    """A ``Checkpointer`` that writes to one file."""
+    """A ``Checkpointer`` that writes one file."""
 
     def __init__(
         self, request: CheckpointRequest, who: Mapping[str, str], saved: SavedFit | None, device: torch.device
@@ -102,7 +102,7 @@ class Checkpoints:
 
     @classmethod
     def open(cls, request: CheckpointRequest, who: Mapping[str, str], device: torch.device) -> Checkpoints:
-        """Read the file to go on from, where there is one; a checkpoint of another fit is refused."""
+        """Read the file to resume from, if it exists; raise an error if it belongs to another fit."""
         if not request.resume:
             return cls(request, who, None, device)
         description, arrays = read_description(request.path, FORMAT, FORMAT_VERSION, "checkpoint")
@@ -114,28 +114,28 @@ class Checkpoints:
 
     @property
     def reached(self) -> str:
-        """The phase the earlier fit was in: "starts", "clusters" or "sets"; empty where the fit begins anew."""
+        """The phase of the earlier fit: "starts", "clusters" or "sets"; empty for a new fit."""
         return "" if self._saved is None else str(self._saved.description["phase"])
 
     def enter(self, phase: str, **facts: Any) -> None:
-        """The fit's next loop, with what was found on the way to it; a file of another phase is gone on from no more."""
+        """Begin the next loop, with the results of earlier phases; discard a saved state of another phase."""
         if self.reached != phase:
             self._saved = None
         self.phase, self.facts = phase, facts
 
     @property
     def start(self) -> Tensor:
-        """Prototypes (runs, f, *shape) as the checkpoint has them: so many runs, of this type and on this device."""
-        assert self._saved is not None  # only where a phase was reached
+        """The checkpoint's prototypes (runs, f, *shape): with this number of runs, dtype and device."""
+        assert self._saved is not None  # only if a phase was reached
         with _whole(self.request.path):
             return self._saved.tensors["prototypes"].to(self._device)
 
     def expect(self, fresh: Callable[[], Tensor]) -> None:
-        """Where a run of the next loop could begin (1, ...): what the file holds must look like what follows from it."""
+        """Set where a run of the next loop could begin (1, ...); the file's state must look like one begun there."""
         self._fresh = fresh
 
     def restored(self, problem: Problem[S]) -> Rounds | None:
-        """Where the earlier fit stood."""
+        """Return the state of the earlier fit."""
         if self._saved is None:
             return None
         with _whole(self.request.path):
@@ -144,12 +144,12 @@ class Checkpoints:
             return _rounds(problem, self._saved, self._device)
 
     def keep(self, rounds: Rounds) -> None:
-        """Write every so many rounds, and at the end."""
+        """Write at intervals of iterations, and at the end."""
         if rounds.iteration % self.request.every == 0 or not len(rounds.active):
             self.save(rounds)
 
     def save(self, rounds: Rounds) -> None:
-        """Write now; a disk that does not take it is no reason to lose the fit."""
+        """Write now; if the disk fails, the fit continues."""
         description = {
             "format": FORMAT,
             "format_version": FORMAT_VERSION,
@@ -170,7 +170,7 @@ class Checkpoints:
 
 
 def _check_same(path: Path, there: object, here: Mapping[str, str]) -> None:
-    """Refuse the checkpoint of another fit."""
+    """Raise an error if the checkpoint belongs to another fit."""
     if not isinstance(there, Mapping):
         raise Misfit("it does not say which fit it belongs to")
     for key, value in here.items():
@@ -185,7 +185,7 @@ def _check_same(path: Path, there: object, here: Mapping[str, str]) -> None:
 
 @contextmanager
 def _whole(path: Path) -> Iterator[None]:
-    """Whatever does not fit together inside means that the file is damaged."""
+    """Report any inconsistency inside as a damaged file."""
     try:
         yield
     except ReadError:
@@ -198,7 +198,7 @@ def _whole(path: Path) -> Iterator[None]:
 
 
 def _arrays(rounds: Rounds) -> dict[str, NDArray[Any]]:
-    """The rounds as named arrays."""
+    """Return the state of the loop as named arrays."""
     ended = rounds.ended
     tensors = {"active": rounds.active, "still": rounds.still, "change": rounds.change, "prototypes": ended.prototypes}
     tensors |= rounds.state.checkpoint_tensors()

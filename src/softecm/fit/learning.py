@@ -1,9 +1,9 @@
-r"""Learn on: a batch of objects after another, those of earlier batches known by what they left behind.
+r"""Incremental fitting, batch by batch: earlier batches are kept as sums.
 
-Where barycentres are means, the prototype step needs of an object nothing but what it adds to the sums of weights and of
-weighted objects. So the sums stay when the objects go, fade with every batch, and pull at the prototypes of the next
-(:mod:`softecm.objective.pull`): a batch is fitted to its end, with the masses of its own objects minimised out and those of
-earlier ones as they were. Where the user left them open, delta and the sets of neighbours are measured over faded batches.
+If barycentres are means, the prototype step needs only each object's contribution to the sums of weights and of
+weighted objects. The sums remain after the objects are gone, fade with every batch, and attract the prototypes of the
+next (:mod:`softecm.objective.pull`): a batch is fitted to convergence, with the masses of its own objects minimized out
+and those of earlier ones fixed. If delta and the sets of neighbours are "auto", they are measured over faded batches.
 """
 
 from __future__ import annotations
@@ -31,26 +31,26 @@ from softecm.objective.pull import PrototypePull
 from softecm.spaces.base import Encoded
 from softecm.spaces.scattered import Scattered
 
-FAR = 0.5  # spreads, or usual distances from its cluster: one that has gone further has drifted
-ERRORS = 4.0  # standard errors beyond that, of the largest of many columns
-SEEN = 10  # objects of a cluster in a batch from which its place is told
-LEAST_SPREAD = 0.05  # of that of all objects in a column: a cluster without any there is not infinitely sure
-CELLS = 1 << 24  # of a batch that are looked at
+FAR = 0.5  # spreads, or usual distances from its cluster: a cluster that moved further has drifted
+ERRORS = 4.0  # standard errors in addition, because it is the largest of many columns
+SEEN = 10  # minimum number of a cluster's objects in a batch to locate it
+LEAST_SPREAD = 0.05  # of that of all objects in a column: no cluster has an infinitely certain position
+CELLS = 1 << 24  # maximum number of cells of a batch to examine
 
 
 @dataclass(frozen=True)
 class Past(Savable):
-    """What objects that were seen before leave behind."""
+    """Statistics of objects seen before."""
 
     curvature: Tensor  # (k, ...), sums of weights of the first k sets
     moment: Tensor  # (k, *shape), of weighted objects
     weight: float  # of the objects
     median: float  # of the roots of the distances to the nearest cluster
-    mad: float  # of their deviations from it
-    held: Tensor  # (c, c), weight of the objects between two clusters
+    mad: float  # of their absolute deviations from it
+    held: Tensor  # (c, c), weight of objects between two clusters
     first: Tensor  # (c, *shape), the clusters of the first batch
-    counts: Tensor  # (c,), what they held
-    unit: float  # the usual root distance then
+    counts: Tensor  # (c,), their weights
+    unit: float  # the usual root distance in the first batch
     SAVED = rules(
         weight=number(NOT_NEGATIVE),
         median=number(NOT_NEGATIVE),
@@ -61,7 +61,7 @@ class Past(Savable):
     )
 
     def check_parts(self, model: PrototypeModel) -> None:
-        """Refuse what earlier batches left behind, out of a file, that does not fit the prototypes it pulls at."""
+        """Raise an error if loaded statistics of earlier batches don't match the prototypes they attract."""
         c, shape = model.focal.n_clusters, tuple(model.prototypes.shape[1:])
         if self.first.shape != (c, *shape):
             raise Misfit("_past.first should have the shape of the clusters' prototypes")
@@ -73,12 +73,12 @@ class Past(Savable):
             raise Misfit("_past.curvature should hold weights of prototypes")
 
     def faded(self, keep: float) -> Past:
-        """All of it counting for less."""
+        """Return these statistics with less weight."""
         faded = {name: getattr(self, name) * keep for name in ("curvature", "moment", "weight", "held")}
         return replace(self, **faded)
 
     def plus(self, batch: Past) -> Past:
-        """With a batch more."""
+        """Return these statistics with another batch added."""
         total = self.weight + batch.weight
         share = batch.weight / total if total > 0 else 1.0
         return replace(
@@ -92,32 +92,32 @@ class Past(Savable):
         )
 
     def pull(self) -> PrototypePull:
-        """How the next batch feels it."""
+        """Return the pull on the next batch."""
         there = self.curvature > 0
         points = self.moment / torch.where(there, self.curvature, 1.0)
         return PrototypePull(points, torch.where(there, self.curvature, 0.0))
 
     def drift(self, model: PrototypeModel) -> NDArray[np.float64]:
-        """How far each cluster has gone since the first batch, in usual distances of an object from its cluster (c,)."""
+        """Return the drift of each cluster since the first batch (c,), in usual distances to a cluster."""
         between = distances_of(model.metric, self.first, model.prototypes[: len(self.first)]).diagonal()
         gone = between.double().numpy() ** (1.0 / model.metric.degree)
         return np.asarray(gone / self.unit if self.unit > 0 else np.where(gone > 0, np.inf, 0.0))
 
     def unsure(self) -> NDArray[np.float64]:
-        """How far chance may have put each cluster of the first batch, in the same unit: two standard errors of a mean."""
+        """Return the sampling error of each cluster of the first batch, in the same unit: two standard errors of a mean."""
         return np.asarray(2.0 / np.sqrt(np.maximum(self.counts.double().numpy(), 1.0)))
 
 
 class Jump(NamedTuple):
-    """Where a batch's objects of a cluster lie off the cluster as it was."""
+    """Offset of a batch's objects of a cluster from the cluster's earlier position."""
 
     cluster: int
     coordinate: int
-    spreads: float  # by how many standard deviations of these objects in this coordinate
+    spreads: float  # in standard deviations of these objects in this coordinate
 
 
 def jump(objects: InMemory[Encoded], partition: CredalPartition, last: PrototypeModel, past: Past) -> Jump | None:
-    """The largest there is, of clusters with some objects in the batch; None where chance may have made it."""
+    """Return the largest jump of clusters with enough objects in the batch; None if it may be chance."""
     if objects.space.sparse:
         return None
     place = last.prototypes[: partition.n_clusters].flatten(1).double().numpy()
@@ -143,7 +143,7 @@ def jump(objects: InMemory[Encoded], partition: CredalPartition, last: Prototype
 def past_of(
     algorithm: Algorithm[object], objects: Objects[Encoded | Scattered], chosen: Settings, model: PrototypeModel
 ) -> Past:
-    """What a batch leaves behind that ended at a model."""
+    """Return the statistics of a batch that ended at a model."""
     c = chosen.n_clusters
     simple = FocalSets.up_to(c, 1)
     alone = replace(model, focal=simple, prototypes=model.prototypes[:c])
@@ -162,7 +162,7 @@ def past_of(
 def past_of_fit(
     chosen: Settings, algorithm: Algorithm[object], model: PrototypeModel, partition: CredalPartition
 ) -> Past:
-    """About what the objects of a whole fit left behind, from their masses: each counts once, sums lie on the prototypes."""
+    """Approximate the statistics of a whole fit from its masses: each object counts once, sums lie on the prototypes."""
     c = chosen.n_clusters
     masses = partition.masses[:, 1:]
     sizes = model.focal.cardinalities.astype(np.float64)
@@ -185,7 +185,7 @@ def past_of_fit(
 
 
 def _spread_of(model: PrototypeModel) -> tuple[float, float]:
-    """Median and deviation from which a fit's two deltas follow, as its objects are gone."""
+    """Return median and deviation that give a fit's two deltas, since its objects are gone."""
     if model.delta is None:
         return 0.0, 0.0
     if model.close is None:
@@ -201,7 +201,7 @@ def _spread_of(model: PrototypeModel) -> tuple[float, float]:
 def next_batch(
     algorithm: Algorithm[object], objects: Objects[object], chosen: Settings, last: PrototypeModel, past: Past
 ) -> Outcome:
-    """One more batch, from where the last ended, with the past pulling at it."""
+    """Fit another batch from where the last ended, attracted by the past."""
     fit = Fit(algorithm, objects, replace(chosen, pull=past.pull()), chosen.callback)
     if chosen.keeps_clusters and algorithm.adds_sets:
         return _clusters_first(fit, last, past)

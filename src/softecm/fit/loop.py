@@ -1,12 +1,12 @@
-"""The loop of Algorithm 1: rounds of masses and prototypes until the masses stand still.
+"""The loop of Algorithm 1: alternate masses and prototypes until the masses converge.
 
-An algorithm states its ``Problem``: how a batch of runs begins and what one round does. Everything else is here, once:
-runs that leave the batch as they finish, races between starts, the guard that no objective rises, histories, callbacks,
-Ctrl-C and checkpoints.
+An algorithm defines its ``Problem``: how a batch of runs begins and what one iteration does. The rest is common:
+removing finished runs from the batch, races between initializations, the guard against a rising objective, histories,
+callbacks, Ctrl-C and checkpoints.
 
-Four estimators have no batch of runs and iterate by themselves: EGMM (EM until the likelihood stands still, one number of
-clusters after the other), NNEVCLUS (training of a network, whose best weights are kept), MECMdd (each run in a thread, until
-its medoids come back) and EKNNClus (labels that spread along a graph). They hear callbacks and Ctrl-C and have no
+Four estimators have no batch of runs and iterate by themselves: EGMM (EM until the likelihood converges, one number of
+clusters after another), NNEVCLUS (training of a network, keeping its best weights), MECMdd (each run in a thread, until
+its medoids repeat) and EKNNClus (label propagation along a graph). They support callbacks and Ctrl-C but no
 checkpoints.
 """
 
@@ -23,27 +23,27 @@ from torch import Tensor
 
 from softecm._engine import raise_if_interrupted
 
-Runs = Mapping[str, NDArray[np.generic]]  # columns of a table with a row a run
-MERGED = 0.0025  # clusters closer than this part of the data's own spread count as one
-ROUNDING = 1e-12  # objectives that differ by less than this part of themselves are equal
+Runs = Mapping[str, NDArray[np.generic]]  # columns of a table with one row per run
+MERGED = 0.0025  # clusters closer than this share of the data's spread count as merged
+ROUNDING = 1e-12  # objectives with a smaller relative difference are equal
 
 
 @dataclass(frozen=True)
 class Solution:
-    """Where a batch of runs ended.
+    """The final state of a batch of runs.
 
     Attributes
     ----------
     prototypes : Tensor (runs, f, *shape)
     objective : (runs,)
-    constraint : (runs,), the part of the objective that prices the constraint on the sets' prototypes
+    constraint : (runs,), the part of the objective that penalizes the constraint on the sets' prototypes
     history : one array per run, the objective after each round's mass step
     n_iter : (runs,), prototype steps taken
     converged : (runs,)
-    residual : (runs,), how far the sets' prototypes are from the barycentres of their clusters', relative to the spread
-        of the clusters; only where the constraint was approached, not solved
-    extras : what the runs found besides prototypes, by name, each leading with the run: masses of linked objects
-        (``masses``), clusters' matrices (``matrices``)
+    residual : (runs,), distance of the sets' prototypes from the barycentres of their clusters', relative to the spread
+    of the clusters; only if the constraint was approached, not solved
+    extras : other results by name, each leading with the run: masses of linked objects (``masses``), clusters' matrices
+    (``matrices``)
     """
 
     prototypes: Tensor
@@ -56,7 +56,7 @@ class Solution:
     extras: Mapping[str, Tensor] = field(default_factory=dict)
 
     def part(self, runs: slice) -> Solution:
-        """Some of the runs."""
+        """Return some of the runs."""
         return Solution(
             self.prototypes[runs],
             self.objective[runs],
@@ -70,7 +70,7 @@ class Solution:
 
     @staticmethod
     def joined(parts: Sequence[Solution]) -> Solution:
-        """The runs of several solutions of the same sets, in a row."""
+        """Concatenate the runs of several solutions with the same sets."""
         if len(parts) == 1:
             return parts[0]
         residuals = [part.residual for part in parts if part.residual is not None]
@@ -88,36 +88,36 @@ class Solution:
 
 @dataclass(frozen=True)
 class Progress:
-    """What a callback sees after every round: a batch of runs, those still moving among them."""
+    """What a callback receives after every iteration: a batch of runs, including the active ones."""
 
     iteration: int
     max_iter: int
     objective: NDArray[np.float64]  # (runs,)
     n_active: int
-    change: float  # largest change of a mass among the active runs; at least this where it is above the tolerance
+    change: float  # largest change of a mass among the active runs; a lower bound of it if above the tolerance
 
     @staticmethod
     def of_one(iteration: int, max_iter: int, objective: float, change: float) -> Progress:
-        """Where the only run stands."""
+        """Return the progress of a single run."""
         return Progress(iteration, max_iter, np.array([objective]), 1, change)
 
     @staticmethod
     def of_runs(objective: Sequence[float], runs: int) -> Progress:
-        """How many runs have ended, in place of rounds; the change is 1 until they all have."""
+        """Return the number of finished runs instead of iterations; the change is 1 until all have finished."""
         ended = len(objective)
         return Progress(ended, runs, np.array(objective), runs - ended, float(ended < runs))
 
 
 def extended(singles: Solution, prototypes: Tensor, objective: Tensor) -> Solution:
-    """Runs of single clusters with the prototypes of all sets; their histories stay those of the clusters'."""
+    """Return runs of single clusters with the prototypes of all sets and the clusters' histories."""
     total = objective.double().cpu().numpy()
     return replace(singles, prototypes=prototypes, objective=total, constraint=np.zeros(len(total)))
 
 
 def choose(objective: NDArray[np.float64], separation: NDArray[np.float64]) -> int:
-    """Lowest objective; a run whose clusters have merged wins only where all have.
+    """Return the run of lowest objective; a run with merged clusters wins only if all have merged.
 
-    Of runs that differ by rounding the first wins: other machines and versions round otherwise, and number clusters alike.
+    The first wins among runs that differ by rounding, so that machines and versions number clusters alike.
     """
     merged = separation < MERGED
     candidates = np.flatnonzero(~merged) if (~merged).any() else np.arange(len(separation))
@@ -127,7 +127,7 @@ def choose(objective: NDArray[np.float64], separation: NDArray[np.float64]) -> i
 
 
 def separation(tables: Sequence[NDArray[np.float64]], spread: float) -> NDArray[np.float64]:
-    """Least distance between two clusters of each run (c, c) over the data's spread; inf for one cluster, 0 without."""
+    """Return the smallest distance between clusters (c, c) over the data's spread, per run; inf for one cluster."""
     separations, c = np.full(len(tables), np.inf), len(tables[0])
     for run, distances in enumerate(tables if c > 1 else ()):
         separations[run] = distances[~np.eye(c, dtype=bool)].min() / spread if spread > 0 else 0.0
@@ -135,7 +135,7 @@ def separation(tables: Sequence[NDArray[np.float64]], spread: float) -> NDArray[
 
 
 def runs_table(solution: Solution, best: int, separation: NDArray[np.float64]) -> dict[str, NDArray[np.generic]]:
-    """One row a run: objective, rounds, whether it converged, whether its prototypes merged."""
+    """Return one row per run: objective, iterations, whether it converged, whether its prototypes merged."""
     table: dict[str, NDArray[np.generic]] = {
         "run": np.arange(len(separation)),
         "objective": solution.objective,
@@ -150,16 +150,16 @@ def runs_table(solution: Solution, best: int, separation: NDArray[np.float64]) -
     return table
 
 
-WARM_UP, HORIZON = 15, 25  # rounds before a race is decided, and how far ahead it looks
-HALVED = (2, 4, 8)  # rounds after which only the better half of the runs goes on
-SPAN = 5  # rounds over which a pace is measured
-RISE = 1e-9  # an objective may not rise by more than this part of itself
+WARM_UP, HORIZON = 15, 25  # iterations before a race is decided, and how far it extrapolates
+HALVED = (2, 4, 8)  # iterations after which only the better half of the runs continues
+SPAN = 5  # iterations over which the pace is measured
+RISE = 1e-9  # tolerated relative rise of an objective
 
 Callback = Callable[[Progress], object]
 
 
 class RunState(Protocol):
-    """A batch of runs between two rounds: a frozen dataclass of tensors that lead with the run."""
+    """A batch of runs between two iterations: a frozen dataclass of tensors whose first axis is the run."""
 
     @property
     def prototypes(self) -> Tensor:
@@ -171,76 +171,76 @@ class RunState(Protocol):
 
     @property
     def constraint(self) -> Tensor:
-        """(runs,): the part of the objective that prices the constraint on the sets' prototypes."""
+        """(runs,): the part of the objective that penalizes the constraint on the sets' prototypes."""
 
     @property
     def change(self) -> Tensor:
-        """(runs,): largest change of a mass since the round before."""
+        """(runs,): largest change of a mass since the iteration before."""
 
     @property
     def extras(self) -> Mapping[str, Tensor]:
-        """What else the outcome must hold, by name, leading with the run."""
+        """Other results by name, with the run as first axis."""
 
     def select(self, runs: Tensor) -> Self:
-        """The same for some of the runs."""
+        """Return some of the runs."""
 
     def merged(self, other: Self, take: Tensor) -> Self:
-        """This, with the runs ``take`` (a mask) replaced by the other's."""
+        """Return this state with the runs ``take`` (a mask) replaced by the other's."""
 
     def checkpoint_tensors(self) -> dict[str, Tensor]:
-        """What a checkpoint must hold, each name beginning with ``state.``."""
+        """Return what a checkpoint must hold, each name beginning with ``state.``."""
 
 
 S = TypeVar("S", bound=RunState)
 
 
 class Problem(Protocol[S]):
-    """The clustering problem of a batch of runs, as the loop sees it."""
+    """The clustering problem of a batch of runs, as seen by the loop."""
 
     @property
     def tol(self) -> float:
-        """A run stands still when no mass moves by more than this."""
+        """Tolerance: masses of a run are still if none changes by more."""
 
     @property
     def patience(self) -> int:
-        """Rounds in a row with still masses that make a run converged."""
+        """Number of successive iterations with still masses until convergence."""
 
     @property
     def rises(self) -> str:
-        """What becomes of a round that raises the objective: "refused", "taken", or "taken, best kept"."""
+        """How to treat an iteration that raises the objective: "refused", "taken", or "taken, best kept"."""
 
     @property
     def races(self) -> bool:
-        """Whether a start that can't catch up is given up; not worth it where a round costs next to nothing."""
+        """Whether to give up runs that can't catch up; not worth it if iterations are cheap."""
 
     def begin(self, start: Tensor) -> S:
-        """Before the first round."""
+        """Return the state before the first iteration."""
 
     def step(self, state: S) -> S:
-        """One round."""
+        """Return the state after one iteration."""
 
     def resumed(self, tensors: Mapping[str, Tensor]) -> S:
-        """A state from what a checkpoint kept of it."""
+        """Return a state from the tensors of a checkpoint."""
 
     def select(self, runs: Tensor) -> Self:
-        """The same for some of the runs."""
+        """Return some of the runs."""
 
 
 @dataclass(frozen=True)
 class Rounds:
-    """Where a batch of runs stands between two rounds: all that is needed to go on."""
+    """The state of a batch of runs between two iterations, complete enough to continue."""
 
     iteration: int
     state: Any  # of the active runs: a ``RunState``
-    active: Tensor  # their numbers
-    still: Tensor  # (active,), rounds in a row without movement
+    active: Tensor  # their indices
+    still: Tensor  # (active,), successive iterations without movement
     change: Tensor  # (active,)
-    ended: Solution  # of all runs; what the active ones have there is out of date
-    trace: tuple[NDArray[np.float64], ...]  # the objective of all runs at the start and after each round
+    ended: Solution  # of all runs; outdated for the active ones
+    trace: tuple[NDArray[np.float64], ...]  # the objective of all runs at the start and after each iteration
 
     @staticmethod
     def begin(state: RunState) -> Rounds:
-        """Before the first round."""
+        """Return the rounds before the first iteration."""
         runs = len(state.objective)
         objective = state.objective.double().cpu().numpy().copy()
         ended = Solution(
@@ -256,7 +256,7 @@ class Rounds:
         return Rounds(0, state, torch.arange(runs), still, state.change, ended, (objective,))
 
     def after(self, state: RunState, change: Tensor, problem: Problem[Any], gain: float) -> Rounds:
-        """One round later; runs whose last five rounds gained less than ``gain`` each count as still."""
+        """Return the rounds one iteration later; runs whose last five gained less than ``gain`` each count as still."""
         objective = self.trace[-1].copy()
         objective[self.active.numpy()] = state.objective.double().cpu().numpy()
         still = torch.where(change.cpu() <= problem.tol, self.still + 1, 0)
@@ -269,9 +269,9 @@ class Rounds:
         return replace(self, iteration=self.iteration + 1, state=state, still=still, change=change, trace=trace)
 
     def recorded(self, patience: int, done: Tensor, *, best: bool = False) -> Rounds:
-        """The same with what the active runs have reached written down, and without those that are ``done`` (a mask).
+        """Record the results of the active runs, and drop those that are ``done`` (a mask).
 
-        ``best``: only where it is their best so far.
+        ``best``: record only improvements.
         """
         state, old, index = self.state, self.ended, self.active.numpy()
         now, price = state.objective.double().cpu().numpy(), state.constraint.double().cpu().numpy()
@@ -301,23 +301,23 @@ class Rounds:
 
 
 class Checkpointer(Protocol):
-    """Writes down where the runs stand, so that an interrupted fit can go on."""
+    """Saves the state of the runs so that an interrupted fit can resume."""
 
     def expect(self, fresh: Callable[[], Tensor]) -> None:
-        """Where a run of the next loop could begin, to compare with where an earlier fit stood."""
+        """Set where a run of the next loop could begin, to compare with the saved state."""
 
     def restored(self, problem: Problem[S]) -> Rounds | None:
-        """Where an earlier fit stood; None to begin at the beginning."""
+        """Return the state of an earlier fit, or None to start from the beginning."""
 
     def keep(self, rounds: Rounds) -> None:
-        """Called after every round."""
+        """Called after every iteration."""
 
     def save(self, rounds: Rounds) -> None:
         """Called when a fit is interrupted, with its last complete iteration."""
 
 
 class LoopOptions(TypedDict, total=False):
-    """How the loop goes about a problem."""
+    """Options of the loop."""
 
     callback: Callback | None
     groups: NDArray[np.int64] | None
@@ -335,20 +335,20 @@ def iterate(
     checkpointer: Checkpointer | None = None,
     gain: float = 0.0,
 ) -> Solution:
-    """Alternate masses and prototypes until the masses stand still; runs leave the batch as they finish.
+    """Alternate masses and prototypes until the masses converge; runs leave the batch as they finish.
 
     Parameters
     ----------
-    start : Tensor (runs, ...), what ``problem.begin`` takes
-    callback : called with a ``Progress`` after each round; a true answer ends all runs where they are
+    start : Tensor (runs, ...), input of ``problem.begin``
+    callback : called with a ``Progress`` after each iteration; a true answer ends all runs
     groups : (runs,), optional
-        Runs with the same number solve the same problem: where the problem ``races``, one that can't catch up with the
+        Runs with the same number solve the same problem: if the problem ``races``, a run that can't catch up with the
         best of its group at its present pace is given up.
     checkpointer : optional
-        Writes checkpoints, and gives the one to go on from.
+        Writes checkpoints, and returns the one to resume from.
     gain : float
-        A run has also converged when a round lowers its objective by less than this part of it, over the last five rounds;
-        races are then decided by halves. 0: neither.
+        A run also converges if an iteration lowers its objective by less than this share, over the last five
+        iterations; races are then decided by halving. 0: neither.
     """
     rounds = None if checkpointer is None else checkpointer.restored(problem)
     if rounds is None:
@@ -361,7 +361,7 @@ def iterate(
             raise_if_interrupted()
             before, state = rounds.state, problem.step(rounds.state)
             change = state.change
-            if problem.rises == "refused":  # runs whose objective rose beyond rounding stay where they were
+            if problem.rises == "refused":  # revert runs whose objective rose beyond rounding
                 rose = ~(state.objective <= before.objective + RISE * before.objective.abs())
                 if bool(rose.any()):
                     state, change = state.merged(before, rose), torch.where(rose, 0.0, change)
@@ -395,33 +395,33 @@ def iterate(
 
 @dataclass
 class StopSignal:
-    """A callback of a fit of several loops: once it has asked to stop, none of them continues."""
+    """A callback of a fit with several loops: after it has asked to stop, none of them continues."""
 
     callback: Callback
     stopped: bool = False
 
     def __call__(self, progress: Progress) -> bool:
-        """Call it, unless it has asked to stop."""
+        """Call it unless it has asked to stop."""
         self.stopped = self.stopped or bool(self.callback(progress))
         return self.stopped
 
 
 class Run(Protocol):
-    """One run that has ended, of an algorithm without prototypes."""
+    """A finished run of an algorithm without prototypes."""
 
     @property
     def history(self) -> NDArray[np.float64]:
-        """The objective at the start and after each round."""
+        """The objective at the start and after each iteration."""
         ...
 
     @property
     def converged(self) -> bool:
-        """Whether it ended by itself."""
+        """Whether it converged."""
         ...
 
 
 def after_runs(callback: Callback | None, runs: int) -> Callable[[Sequence[Run]], object] | None:
-    """The callback of a fit whose runs are told of one by one, as they end."""
+    """Return a callback for fits that report runs one by one as they finish."""
     if callback is None:
         return None
     return lambda ended: callback(Progress.of_runs([float(run.history[-1]) for run in ended], runs))
@@ -433,7 +433,7 @@ def stopped(callback: Callback | None) -> bool:
 
 
 def outrun(rounds: Rounds, groups: NDArray[np.int64]) -> NDArray[np.bool_]:
-    """Which active runs would not reach the best of their group in ``HORIZON`` more rounds at their present pace."""
+    """Return which active runs would not reach their group's best in ``HORIZON`` more iterations at their present pace."""
     index = rounds.active.numpy()
     if rounds.iteration < WARM_UP:
         return np.zeros(len(index), dtype=bool)
@@ -445,7 +445,7 @@ def outrun(rounds: Rounds, groups: NDArray[np.int64]) -> NDArray[np.bool_]:
 
 
 def halved(rounds: Rounds, groups: NDArray[np.int64]) -> NDArray[np.bool_]:
-    """After a few rounds, and again after twice and four times as many: the worse half of each group's active runs."""
+    """After a few iterations, and after twice and four times as many, return the worse half of each group's active runs."""
     index = rounds.active.numpy()
     worse = np.zeros(len(index), dtype=bool)
     if rounds.iteration in HALVED:

@@ -1,4 +1,4 @@
-"""Data ready to be clustered: checked, encoded, on its device, with what every run on it shares."""
+"""Data prepared for clustering: checked, encoded, on its device, with what all runs share."""
 
 from __future__ import annotations
 
@@ -34,18 +34,18 @@ from softecm.spaces.raw import RawData, as_numbers
 from softecm.spaces.real import RealVectors
 from softecm.spaces.sparse import SparseRows, WholeRows
 
-GROUP_CELLS = 1 << 22  # distances to the nearest start held at once
+GROUP_CELLS = 1 << 22  # maximum number of distances to the nearest start in memory
 
 
 class Draw(NamedTuple):
-    """How starts are drawn.
+    """How initial prototypes are drawn.
 
     Attributes
     ----------
     kind : "k-means++", with the metric itself, or "random" objects
-    runs : how many starts
-    cap : distances count at most so much, so that far objects are not drawn for being far
-    greedy : so many candidates are drawn for each cluster, and the one that brings most is taken
+    runs : number of initializations
+    cap : maximum distance, so that outliers are not drawn for being far
+    greedy : number of candidates for each cluster, of which the best is taken
     """
 
     kind: str
@@ -63,10 +63,10 @@ def seed(
     n_clusters: int,
     rng: np.random.RandomState,
 ) -> Tensor:
-    """Starting prototypes (runs, c, *shape).
+    """Return initial prototypes (runs, c, *shape).
 
-    Draws walk through the objects in an order that depends on their content alone (``Space.keys``), so that a start depends
-    on the objects and their weights, not on the order of rows, nor on whether an object stands twice or has weight 2.
+    Objects are drawn in an order that depends only on their content (``Space.keys``), so that an initialization depends
+    on the objects and their weights, not on the order of rows, nor on whether an object occurs twice or has weight 2.
     """
     order = np.argsort(space.keys(x), kind="stable")
     shape = (draw.runs, n_clusters) if draw.greedy == 1 else (draw.runs, n_clusters, draw.greedy)
@@ -89,17 +89,17 @@ class _Pool(NamedTuple):
     weights: NDArray[np.float64]
     order: NDArray[np.int64]
     cap: float
-    known: dict[int, NDArray[np.float64]]  # distances of all objects to some, where all would fit
+    known: dict[int, NDArray[np.float64]]  # distances of all objects to some, if all would fit
 
     def drawn(self, nearest: NDArray[np.float64] | None, draws: NDArray[np.float64]) -> NDArray[np.int64]:
-        """An object for each draw, in proportion to weight, times distance to the nearest start where there is one."""
+        """Return an object for each draw, in proportion to weight, times distance to the nearest start if there is one."""
         chance = (self.weights if nearest is None else self.weights * nearest)[self.order]
-        if not chance.any():  # every object lies on a start already
+        if not chance.any():  # every object is a start already
             chance = self.weights[self.order]
         return self.order[pick(chance, draws)]
 
     def distances(self, rows: NDArray[np.int64]) -> NDArray[np.float64]:
-        """Of all objects to some of them (n, k), at most ``cap``."""
+        """Return distances of all objects to some of them (n, k), at most ``cap``."""
         new = sorted(set(rows.tolist()).difference(self.known))
         if new:
             places = self.space.starts(self.x, torch.as_tensor(new))
@@ -112,7 +112,7 @@ class _Pool(NamedTuple):
 
 
 def _spread(pool: _Pool, draws: NDArray[np.float64]) -> NDArray[np.int64]:
-    """k-means++: indices (runs, c); with several candidates a cluster, the one that leaves least distance."""
+    """Return k-means++ indices (runs, c); of several candidates per cluster, the one that leaves the least distance."""
     runs, c, greedy = draws.shape
     chosen = np.empty((runs, c), dtype=np.int64)
     nearest: NDArray[np.float64] | None = None  # (n, runs)
@@ -134,7 +134,7 @@ def _spread(pool: _Pool, draws: NDArray[np.float64]) -> NDArray[np.int64]:
 
 
 def _at_random(pool: _Pool, draws: NDArray[np.float64]) -> NDArray[np.int64]:
-    """Objects at random: indices (runs, c), no object twice in a run where there are enough."""
+    """Return indices (runs, c) of random objects, without repetition in a run if there are enough."""
     runs, c, _ = draws.shape
     chosen = np.empty((runs, c), dtype=np.int64)
     for run in range(runs):
@@ -146,15 +146,15 @@ def _at_random(pool: _Pool, draws: NDArray[np.float64]) -> NDArray[np.int64]:
 
 
 def pick(chance: NDArray[np.float64], draws: NDArray[np.float64]) -> NDArray[np.int64]:
-    """The positions at which the running sum of ``chance`` passes each of ``draws`` times its total."""
+    """Return the positions at which the cumulative sum of ``chance`` passes each of ``draws`` times its total."""
     steps = np.cumsum(chance)
     positions = np.searchsorted(steps, draws * steps[-1], side="right")
     clipped: NDArray[np.int64] = np.minimum(positions, np.flatnonzero(chance)[-1])
     return clipped
 
 
-COMPARED_PROTOTYPES = 30  # to which objects of less detail are compared at once, roughly: ten starts of three clusters
-ABSURD = 100.0  # times the median distance to the barycentre: an object beyond does not say what is usual
+COMPARED_PROTOTYPES = 30  # typical number compared at once with objects of less detail: ten starts of three clusters
+ABSURD = 100.0  # times the median distance to the barycentre: objects beyond don't affect the usual distance
 
 
 X = TypeVar("X", covariant=True)
@@ -163,31 +163,31 @@ P = TypeVar("P", contravariant=True)
 
 
 class Preparation(ABC, Generic[P]):
-    """What an algorithm has a say in before its problem is stated."""
+    """What an algorithm decides before its problem is defined."""
 
-    #: Whether objects may be sparse rows, where the metric takes them.
+    #: Whether objects may be sparse rows, if the metric supports them.
     takes_sparse: ClassVar[bool] = False
-    #: Whether the first stage may look at a sample of the objects.
+    #: Whether the first stage may use a sample of the objects.
     samples: ClassVar[bool] = True
-    #: Whether weights of several views can be found with the clusters.
+    #: Whether weights of several views can be learned with the clusters.
     weighs: ClassVar[bool] = False
-    #: Whether it needs the dissimilarities of all objects to all others.
+    #: Whether it needs the dissimilarities between all objects.
     compares: ClassVar[bool] = False
-    #: What can't run on a GPU, for the message; empty where all of it can.
+    #: What can't run on a GPU, for the message; empty if all of it can.
     cpu_only: ClassVar[str] = ""
 
     def learner(self, metric: SemiMetric) -> Learner | None:
-        """How the metric learns from the objects; None: it has nothing to learn."""
+        """Return how the metric learns from the objects, or None if it has nothing to learn."""
         return metric.learner
 
     @abstractmethod
     def from_center(self, objects: Objects[P]) -> NDArray[np.float64]:
-        """Distances (n,) of the objects to the barycentre of all."""
+        """Return distances (n,) of the objects to the barycentre of all."""
 
 
 @dataclass(frozen=True)
 class Columns:
-    """What scikit-learn wants to know of the data given to ``fit``."""
+    """What scikit-learn needs to know about the data given to ``fit``."""
 
     n_features: int
     names: NDArray[np.object_] | None
@@ -195,7 +195,7 @@ class Columns:
 
 @dataclass(frozen=True)
 class Objects(ABC, Generic[X]):
-    """All objects of a fit, wherever they lie."""
+    """All objects of a fit, in memory or elsewhere."""
 
     metric: SemiMetric  # fitted
     space: Space  # fitted
@@ -204,9 +204,9 @@ class Objects(ABC, Generic[X]):
     weight: float  # sum of the objects' weights
     spread: float  # their mean distance to the barycentre of all
     columns: Columns
-    counts: NDArray[np.float64]  # (n,), how much each object counts; empty for blocks, which have their own
-    weights: Tensor | None  # the same on the device, where not all ones; None for blocks
-    #: Whether they are in this process's memory; else they are blocks, on disk or on a cluster.
+    counts: NDArray[np.float64]  # (n,), weight of each object; empty for blocks, which have their own
+    weights: Tensor | None  # the same on the device, unless all are 1; None for blocks
+    #: Whether they are in this process's memory; otherwise they are blocks, on disk or on a cluster.
     are_here: ClassVar[bool] = False
 
     @abstractmethod
@@ -219,55 +219,55 @@ class Objects(ABC, Generic[X]):
 
     @abstractmethod
     def like(self) -> Tensor:
-        """Any prototype (1, *shape)."""
+        """Return any prototype (1, *shape)."""
 
     @abstractmethod
     def sample(self, size: int) -> InMemory[Any]:
-        """So many objects in memory that stand for all, each counting for its share."""
+        """Return a sample of this size in memory that represents all objects, with weights."""
 
     @abstractmethod
     def nearest_spread(self, model: PrototypeModel) -> tuple[float, float]:
-        """Weighted median of the distances to the nearest prototype (``scale_power``), and of their deviations from it."""
+        """Weighted median of distances to the nearest prototype (``scale_power``), and of absolute deviations from it."""
 
     @abstractmethod
     def second_nearest(self, model: PrototypeModel) -> NDArray[np.float64]:
-        """Weight of the objects whose two nearest prototypes are a and b, a < b: (c, c)."""
+        """Return the weight of the objects whose two nearest prototypes are a and b, a < b: (c, c)."""
 
     @abstractmethod
     def from_center(self, q: float) -> float:
-        """The weighted quantile of the distances to the barycentre of all."""
+        """Return the weighted quantile of the distances to the barycentre of all."""
 
     @abstractmethod
     def seeded(self, n_clusters: int, draw: Draw, rng: np.random.RandomState) -> Tensor:
-        """Starting prototypes (runs, c, *shape)."""
+        """Return initial prototypes (runs, c, *shape)."""
 
     @abstractmethod
     def content(self) -> int:
-        """One number for all objects and their weights, whatever their order."""
+        """Return a digest of all objects and their weights that ignores their order."""
 
     def distinct(self, enough: int) -> int | None:
-        """How many different objects there are, where they are in memory and fewer than ``enough``."""
+        """Return the number of distinct objects if they are in memory and fewer than ``enough``."""
         return None
 
     def quicker(self, algorithm: Preparation[object], *, rounded: bool) -> Version:
-        """Objects that cost less, for deciding between starts; ``rounded``: in single precision where that will do."""
+        """Return cheaper objects for choosing between initializations; ``rounded``: in single precision if it suffices."""
         return Version(self)
 
     def rounded(self, algorithm: Preparation[object]) -> Version | None:
-        """The objects in single precision; None where that won't do for the metric or for them."""
+        """Return the objects in single precision; None if that doesn't suffice."""
         return None
 
 
 @dataclass(frozen=True)
 class Version:
-    """Objects that stand for others and cost less, with the way back for prototypes found there."""
+    """Cheaper objects that represent others, and the way back for prototypes found with them."""
 
     objects: Objects[object]
-    space: Space | None = None  # of the objects in full; None: these are they
-    coarser: bool = False  # with less detail, in units of their own: the objects in full must have the last word
+    space: Space | None = None  # of the full objects; None: these are they
+    coarser: bool = False  # with less detail, in units of their own: the full objects must decide
 
     def back(self, prototypes: Tensor) -> Tensor:
-        """Prototypes (runs, c, ...) as the objects in full have them."""
+        """Return prototypes (runs, c, ...) for the full objects."""
         if self.space is None:
             return prototypes
         finer = self.space.finer(prototypes.flatten(0, 1), self.objects.space)
@@ -285,19 +285,19 @@ class InMemory(Objects[E]):
         return len(self.x)
 
     def from_center(self, q: float) -> float:
-        """The smallest distance at which the share of weight reaches ``q``."""
+        """Return the smallest distance at which the share of weight reaches ``q``."""
         return weighted_quantile(self.distances, q, self.counts)
 
     def seeded(self, n_clusters: int, draw: Draw, rng: np.random.RandomState) -> Tensor:
-        """Draws that depend on the objects and their weights, not on the order of rows."""
+        """Draw depending on the objects and their weights, not on the order of rows."""
         return seed(draw, self.metric, self.space, self.x.cpu(), self.counts, n_clusters, rng)
 
     def like(self) -> Tensor:
-        """The first object as a prototype."""
+        """Return the first object as a prototype."""
         return self.space.starts(self.x, torch.zeros(1, dtype=torch.int64, device=self.device))
 
     def distinct(self, enough: int) -> int | None:
-        """How many different objects there are, where they are fewer than ``enough``."""
+        """Return the number of distinct objects if there are fewer than ``enough``."""
         count = len(np.unique(self.space.keys(self.x.cpu())))
         return count if count < enough else None
 
@@ -306,20 +306,20 @@ class InMemory(Objects[E]):
         return {}
 
     def sample_rows(self, size: int) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
-        """Which objects stand for all in a sample of this size, and what each then counts."""
+        """Return the indices of a sample of this size, and the weight of each."""
         if size not in self._samples:
             self._samples[size] = systematic(self.space.keys(self.x.cpu()), self.counts, size)
         return self._samples[size]
 
     def sample(self, size: int) -> InMemory[E]:
-        """Evenly over the weights in the order of the objects' keys."""
+        """Sample evenly over the weights in the order of the objects' keys."""
         rows, counts = self.sample_rows(size)
         part = self.part(torch.as_tensor(rows, device=self.device))
         weights = torch.as_tensor(counts, dtype=self.dtype, device=self.device)
         return replace(part, counts=counts, weights=weights, weight=float(counts.sum()))
 
     def nearest_spread(self, model: PrototypeModel) -> tuple[float, float]:
-        """From the distances of all objects."""
+        """Compute them from the distances of all objects."""
         power = model.metric.scale_power(self.x)
         nearest = nearest_of(model.metric, self.x.cpu(), model.prototypes)[0].numpy()
         distances = np.sqrt(nearest) if power == 0.5 else nearest**power
@@ -327,27 +327,27 @@ class InMemory(Objects[E]):
         return median, weighted_quantile(np.abs(distances - median), 0.5, self.counts)
 
     def second_nearest(self, model: PrototypeModel) -> NDArray[np.float64]:
-        """From the distances of all objects."""
+        """Compute it from the distances of all objects."""
         return two_nearest(model, self.x.cpu(), self.counts)
 
     def content(self) -> int:
-        """The sum of the objects' keys."""
+        """Return the sum of the objects' keys."""
         return content_number(self.space, self.x, None if self.weights is None else self.counts)
 
     @property
     def dtype(self) -> torch.dtype:
-        """Of the objects' numbers."""
+        """Dtype of the objects' numbers."""
         return self.like().dtype
 
     def part(self, rows: Tensor) -> InMemory[E]:
-        """Some of the objects, measured as all of them are."""
+        """Return some of the objects, with the metric of all."""
         index = rows.cpu().numpy()
         counts, weights = self.counts[index], None if self.weights is None else self.weights[rows]
         weight, distances = float(counts.sum()), self.distances[index]
         return replace(self, x=self.x[rows], counts=counts, weights=weights, weight=weight, distances=distances)
 
     def quicker(self, algorithm: Preparation[object], *, rounded: bool) -> Version:
-        """Combinations of objects, fewer steps, or half the digits: the first of these that there is."""
+        """Return combinations of objects, fewer steps, or half the digits: the first of these that applies."""
         combined = self.metric.closed_form.combined(self.x) if self.space.sparse else None
         if combined is not None:
             space = combined.make_space()
@@ -357,7 +357,7 @@ class InMemory(Objects[E]):
         return self.coarsened(algorithm) or (self.rounded(algorithm) if rounded else None) or Version(self)
 
     def coarsened(self, algorithm: Preparation[object]) -> Version | None:
-        """The objects with less detail, where their space has such; measured in their own units."""
+        """Return the objects with less detail if their space supports it, in units of their own."""
         fewer = self.space.coarser(self.x)
         if fewer is None:
             return None
@@ -368,13 +368,13 @@ class InMemory(Objects[E]):
         return Version(replace(coarse, distances=distances, spread=spread), self.space, coarser=True)
 
     def _near(self, space: Space, x: Encoded) -> InMemory[E]:
-        """Where so little is left to compute that a GPU would take longer: the objects to be encoded in main memory."""
+        """Encode in main memory if so little computation is left that a GPU would take longer."""
         device = device_of_fewer(self.metric, space, x, self.device)
         weights = None if self.weights is None else self.weights.to(device)
         return replace(self, device=device, weights=weights)
 
     def rounded(self, algorithm: Preparation[object]) -> Version | None:
-        """The objects in single precision, where that will do for the metric and for them."""
+        """Return the objects in single precision if it suffices for the metric and the objects."""
         light = self._in_single(algorithm)
         return None if light is None else Version(light, self.space)
 
@@ -386,7 +386,7 @@ class InMemory(Objects[E]):
         return replace(self, weights=weights)._encoded_as(algorithm, *half)
 
     def _encoded_as(self, algorithm: Preparation[object], space: Space, x: Encoded) -> InMemory[Encoded]:
-        """The same objects encoded in another way, with what the metric knows of them."""
+        """Return the same objects in another encoding, with the metric's results about them."""
         weights, near = None if self.weights is None else self.weights.cpu(), x.cpu()
         learner = algorithm.learner(self.metric)
         metric = self.metric if learner is None else learner.fitted(near, weights)
@@ -404,7 +404,7 @@ def in_memory(
     runs: int,
     known: Space | None = None,
 ) -> InMemory[Encoded]:
-    """Check and encode data for so many runs at once, and measure it; ``owner`` is the estimator, left as it is.
+    """Check, encode and measure data for this number of simultaneous runs; ``owner`` is the estimator, unchanged.
 
     ``known`` is the space of an earlier batch, whose columns these objects must have; they may then be few.
     """
@@ -446,7 +446,7 @@ def in_memory(
     distances = algorithm.from_center(objects)
     usual = weighted_quantile(distances, 0.5, counts)
     usual_counts = counts * (distances <= ABSURD * usual)
-    if usual > 0 and usual_counts.sum() < counts.sum():  # a few lie so far off that the barycentre of all follows them
+    if usual > 0 and usual_counts.sum() < counts.sum():  # a few extreme objects attract the barycentre of all
         few = torch.as_tensor(usual_counts, dtype=chosen.dtype, device=device)
         distances = algorithm.from_center(replace(objects, weights=few))
     else:
@@ -455,14 +455,14 @@ def in_memory(
 
 
 def device_of_fewer(metric: SemiMetric, space: Space, x: Encoded, device: torch.device) -> torch.device:
-    """Where objects of less detail are computed: in main memory, where a GPU would take longer to launch it."""
+    """Return the device for objects of less detail: the CPU if a GPU would take longer to launch."""
     first = torch.zeros(1, dtype=torch.int64, device=device)
     work = COMPARED_PROTOTYPES * len(x) * metric.cost_of_distance(space.starts(x, first).shape[1:])
     return device if work >= LARGE_WORK else torch.device("cpu")
 
 
 def space_for(algorithm: Preparation[object], metric: SemiMetric, raw: RawData) -> Space:
-    """The metric's space, not yet fitted; sparse rows are refused where they would have to be written out."""
+    """Return the metric's unfitted space; raise an error for sparse rows that would have to be made dense."""
     if metric.weighing is not None and not algorithm.weighs:
         raise ValueError(
             f"weights must be fixed for {type(algorithm).__name__.removesuffix('Algorithm')}; got "
@@ -482,7 +482,7 @@ def space_for(algorithm: Preparation[object], metric: SemiMetric, raw: RawData) 
 
 
 def check_weights(sample_weight: object, X: Any) -> NDArray[np.float64]:
-    """Weights (n,): not negative, not all zero."""
+    """Return weights (n,), checked to be not negative and not all zero."""
     weights = as_numbers(sample_weight, "sample_weight")
     if weights.size and (weights < 0).any():
         raise ValueError(
@@ -503,7 +503,7 @@ def check_weights(sample_weight: object, X: Any) -> NDArray[np.float64]:
 
 
 def two_nearest(model: PrototypeModel, x: Encoded, counts: NDArray[np.float64] | None) -> NDArray[np.float64]:
-    """Weight of the objects whose two nearest prototypes are a and b, a < b: (c, c)."""
+    """Return the weight of the objects whose two nearest prototypes are a and b, a < b: (c, c)."""
     c = len(model.prototypes)
     table = np.zeros((c, c))
     if c < 2:
@@ -516,6 +516,6 @@ def two_nearest(model: PrototypeModel, x: Encoded, counts: NDArray[np.float64] |
 
 
 def start_rows(n: int) -> Tensor:
-    """Up to 256 objects, evenly spread: the search for the barycentre of all starts at their mean."""
-    # Single precision can't count to the last of many rows.
+    """Return up to 256 evenly spread objects: the search for the barycentre of all starts at their mean."""
+    # Single precision is not exact for indices of many rows.
     return torch.linspace(0, n - 1, min(n, 256), dtype=torch.float64 if n > 1 << 22 else torch.float32).long()

@@ -1,4 +1,4 @@
-"""What a fit is given, an estimator's parameters with every choice made, and what it leaves: a model that predicts."""
+"""The input of a fit, an estimator's parameters with all choices resolved, and its output, a model that predicts."""
 
 from __future__ import annotations
 
@@ -35,22 +35,22 @@ from softecm.optim import Solver
 from softecm.spaces.base import Space
 
 DELTA_HINT = "Give a distance, None for no outliers, or 'fitted'."
-ROWS = 1 << 11  # objects that are given masses at once
+ROWS = 1 << 11  # objects per block when computing masses
 
 
 @dataclass(frozen=True)
 class PrototypeModel(Savable):
-    """Prototypes in a space, the metric that measures there, and the prices of a mass (CPU tensors)."""
+    """Prototypes in a space, their metric, and the costs of a mass (CPU tensors)."""
 
     metric: SemiMetric
     space: Space
     focal: FocalSets
-    prototypes: Tensor  # (f, *shape); where they are wide, (c, *shape): sets then follow from their clusters
+    prototypes: Tensor  # (f, *shape); if wide, (c, *shape): sets then follow from their clusters
     alpha: float
     beta: float
     delta: float | None
-    tie: float  # the price of the constraint on the sets' prototypes, per training object
-    close: float | None = None  # the delta the clusters were found with, where it is not that of the masses
+    tie: float  # the cost of the constraint on the sets' prototypes, per training object
+    close: float | None = None  # the delta of the clusters, if it differs from that of the masses
     rule: MassRule = POWER_MASSES  # how masses follow from distances
     SAVED = rules(
         focal=own(FocalSets),
@@ -65,7 +65,7 @@ class PrototypeModel(Savable):
     )
 
     def check_parts(self) -> None:
-        """Refuse parts out of a file that have nothing to do with each other."""
+        """Raise an error for inconsistent parts of a loaded model."""
         sets, clusters = len(self.focal), self.focal.n_clusters
         if len(self.prototypes) not in ((clusters, sets) if self.space.sparse else (sets,)):
             raise Misfit(f"model_.prototypes are {len(self.prototypes)}, for {sets} focal sets")
@@ -76,12 +76,12 @@ class PrototypeModel(Savable):
         self.metric.check_fitted(self.space, self.focal)
 
     def cost(self, like: Tensor | None = None, weights: Tensor | None = None) -> MassCost:
-        """Prices of a batch of one run, in numbers like the prototypes by default."""
+        """Return the costs of a batch of one run, in the prototypes' dtype by default."""
         like = self.prototypes if like is None else like
         return mass_cost(self.focal, self.alpha, self.beta, self.delta, like=like, weights=weights, rule=self.rule)
 
     def repriced(self, alpha: float | None, beta: float | None, delta: float | str | None) -> PrototypeModel:
-        """The same prototypes with other prices; None keeps alpha and beta, "fitted" delta."""
+        """Return the same prototypes with other costs; None keeps alpha and beta, "fitted" delta."""
         new_delta = self.delta if delta == "fitted" else delta
         return replace(
             self,
@@ -91,7 +91,7 @@ class PrototypeModel(Savable):
         )
 
     def masses(self, x: Any) -> NDArray[np.float64]:
-        """Masses (n, f + 1) of encoded objects: one mass update (eq. 7, or the algorithm's own rule)."""
+        """Return masses (n, f + 1) of encoded objects: one mass update (eq. 7, or the algorithm's own rule)."""
         if not torch.isfinite(self.prototypes).all():
             raise ValueError("the model's prototypes must be finite numbers; some are not. Fit it again.")
         if self.follows:
@@ -101,21 +101,21 @@ class PrototypeModel(Savable):
 
     @property
     def follows(self) -> bool:
-        """Whether the sets' prototypes are not there: they are the barycentres of their clusters'."""
+        """Whether the sets' prototypes are not stored, being the barycentres of their clusters'."""
         return self.prototypes.ndim > 1 and len(self.prototypes) < len(self.focal)
 
     def whole(self) -> Tensor:
-        """The prototypes (f, *shape) of all sets, written down."""
+        """Return the prototypes (f, *shape) of all sets."""
         if not self.follows:
             return self.prototypes
         return torch.cat([self.prototypes, set_barycenters(self.metric, self.focal, self.prototypes[None], None)[0]])
 
     def to(self, device: torch.device) -> PrototypeModel:
-        """The same with its prototypes on a device; its metric is taken to follow them."""
+        """Return a copy with its prototypes on a device; its metric is assumed to follow them."""
         return replace(self, prototypes=self.prototypes.to(device))
 
     def measured(self, x: Any) -> tuple[CredalPartition, NDArray[np.float64]]:
-        """The partition of encoded objects and their distances (n, f), from one pass where the prototypes are."""
+        """Return the partition of encoded objects and their distances (n, f), in one pass on the prototypes' device."""
         cost, d = self.cost().select(0), self.distances(x)
         cuts = range(0, max(1, len(x)), ROWS)
         masses = [cost.shares(d[i : i + ROWS]).masses.cpu() for i in cuts]
@@ -123,16 +123,16 @@ class PrototypeModel(Savable):
         return CredalPartition._trusted(sound(table), self.focal), d.double().cpu().numpy()
 
     def partition(self, x: object) -> CredalPartition:
-        """The credal partition of encoded objects."""
-        return CredalPartition._trusted(sound(self.masses(x)), self.focal)  # ours to keep: no copy
+        """Return the credal partition of encoded objects."""
+        return CredalPartition._trusted(sound(self.masses(x)), self.focal)  # not shared: no copy needed
 
     def distances(self, x: Any) -> Tensor:
-        """Distances (n, f) of encoded objects to the prototypes."""
+        """Return distances (n, f) of encoded objects to the prototypes."""
         d = distances_of(self.metric, x, self.prototypes)
         return distances_to_sets(self.metric, self.focal, self.prototypes, d) if self.follows else d
 
     def mean_cost(self, x: Any, weights: NDArray[np.float64] | None) -> float:
-        """The objective per object at these prototypes."""
+        """Return the objective per object for these prototypes."""
         d = self.distances(x).double()
         cost = self.cost().select(0)
         cost = replace(cost, factors=cost.factors.double(), beta=cost.beta.double(), delta2=cost.delta2.double())
@@ -140,7 +140,7 @@ class PrototypeModel(Savable):
         return float(np.average(values, weights=weights)) + self.tie
 
     def terms(self, x: Any) -> NDArray[np.floating[Any]]:
-        """What each attribute adds to each distance: (n, f, attributes)."""
+        """Return each attribute's contribution to each distance: (n, f, attributes)."""
         with torch.no_grad():
             terms = self.metric.terms(x, self.whole())
         if terms is None:
@@ -152,7 +152,7 @@ class PrototypeModel(Savable):
         return terms.numpy()
 
     def most_of_distances(self, x: Any) -> str | None:
-        """The column or view that makes up more than half of the distances to the nearest clusters, if one does."""
+        """Return the column or view that makes up more than half of the distances to the nearest clusters, if any."""
         with torch.no_grad():
             terms = None if self.space.of_series else self.metric.terms(x, self.whole())
         if terms is None:
@@ -166,15 +166,15 @@ logger = logging.getLogger("softecm")
 INITS = ("auto", "k-means++", "random")
 
 MASSES = 2  # copies of the masses of all objects at the end of a fit
-MATRICES = 6  # of all sets by all sets in a prototype step that pays for the constraint, a run
-ARMS = 2  # copies of the differences that are paid for, by all sets
-PAIRS = 2  # copies of all dissimilarities, where an algorithm needs them
-GAIN = 10.0  # times tol: where steps are not exact, a run ends when a round gains less than this part of its objective
+MATRICES = 6  # of all sets by all sets, in a prototype step with the penalized constraint, per run
+ARMS = 2  # copies of the penalized differences, by all sets
+PAIRS = 2  # copies of all dissimilarities, if an algorithm needs them
+GAIN = 10.0  # times tol: if steps are not exact, a run ends when the relative gain of an iteration is below this
 
 
 @dataclass(frozen=True)
 class CheckpointRequest:
-    """Where the user wants a fit to be written, how often, and whether it goes on from what is there."""
+    """The checkpoint file, how often to write it, and whether to resume from it."""
 
     path: Path
     every: int
@@ -182,7 +182,7 @@ class CheckpointRequest:
 
     @staticmethod
     def of(checkpoint: Any, every: Any, resume: Any) -> CheckpointRequest | None:
-        """From the arguments of ``fit``; None where nothing is asked for."""
+        """Return the request from the arguments of ``fit``, or None without one."""
         check_count("checkpoint_every", every, hint="1 writes after every iteration; 10 is usual.")
         if checkpoint is None and resume is None:
             return None
@@ -211,14 +211,14 @@ class CheckpointRequest:
 
 @dataclass(frozen=True)
 class Prior:
-    """An earlier model, and how much each of its clusters counts, in objects of an average cluster."""
+    """An earlier model, and the weight of each of its clusters, in objects of an average cluster."""
 
     model: PrototypeModel
     weight: float
 
     @staticmethod
     def of(prior: object, weight: object) -> Prior:
-        """From the arguments of ``fit``."""
+        """Return the prior from the arguments of ``fit``."""
         hint = "1 counts an old prototype as much as all objects of an average cluster; 0 ignores it."
         price = check_number("prior_weight", weight, least=0, hint=hint)
         model = getattr(prior, "model_", None)
@@ -231,16 +231,16 @@ class Prior:
 
 
 class Init(NamedTuple):
-    """Where runs start."""
+    """How runs are initialized."""
 
-    value: Any = None  # at these prototypes, one row a cluster, or whatever else an algorithm takes for them
-    kind: str = "random"  # else drawn: see :class:`softecm.fit.prepare.Draw`
+    value: Any = None  # at these prototypes, one row per cluster, or what else an algorithm takes for them
+    kind: str = "random"  # otherwise drawn: see :class:`softecm.fit.prepare.Draw`
     staged: bool = False  # single clusters come first: by default
 
 
 @dataclass(frozen=True)
 class Settings:
-    """A Soft-ECM problem with every choice made; what an estimator's parameters come down to."""
+    """A Soft-ECM problem with all choices resolved, from an estimator's parameters."""
 
     n_clusters: int
     metric: Any
@@ -248,43 +248,43 @@ class Settings:
     beta: float
     delta: float | None  # None: no empty set, or not known yet
     lam: float | None  # None: in proportion to the objects' weight
-    relaxation: type[Relaxation] | None  # None: as suits the metric
-    focal: FocalSets  # single clusters only where the sets are to be found
+    relaxation: type[Relaxation] | None  # None: depends on the metric
+    focal: FocalSets  # single clusters only if the sets are to be inferred
     init: Init
     n_init: int
     max_iter: int
     tol: float
-    solver: Solver | None  # None: as suits the metric
+    solver: Solver | None  # None: depends on the metric
     device: Any
     dtype: torch.dtype
     n_jobs: int | None
     warm_start: bool
     callback: Callback | None
     random_state: Any
-    finds_delta: bool = False  # from the distances to single clusters
-    finds_sets: bool = False  # each cluster and each pair of neighbouring clusters, which are found
+    finds_delta: bool = False  # infer it from the distances to single clusters
+    finds_sets: bool = False  # infer them: each cluster, and pairs of neighbouring clusters
     pairs: Pairs | None = None  # must-links and cannot-links
     checkpoint_request: CheckpointRequest | None = None
-    seeds: tuple[NDArray[np.int64], ...] = ()  # objects of a known label each, in the place of starts
-    prior: Prior | None = None  # an earlier model whose clusters pull at the new ones
-    pull: PrototypePull | None = None  # prototypes known before, or what objects seen before leave behind
-    own_shapes: bool = True  # each group of numbers may be measured in units of its own shape
-    gain: float = 0.0  # a run also ends when a round gains less than this part of its objective
+    seeds: tuple[NDArray[np.int64], ...] = ()  # objects of each known label, instead of an initialization
+    prior: Prior | None = None  # an earlier model whose clusters attract the new ones
+    pull: PrototypePull | None = None  # earlier prototypes, or statistics of earlier objects
+    own_shapes: bool = True  # each group of numbers may have a metric of its own shape
+    gain: float = 0.0  # a run also ends when an iteration gains less than this share of its objective
 
     @property
     def keeps_clusters(self) -> bool:
-        """Whether the clusters found first are kept when sets are added: where nobody asks for a relaxation or a price."""
+        """Whether clusters are kept when sets are added: if neither a relaxation nor a penalty is set."""
         linked = self.pairs is not None and self.pairs.some
         return self.init.staged and self.relaxation is None and self.lam is None and not linked
 
     @property
     def n_sets(self) -> int:
-        """How many sets have a prototype; at most so many where they are to be found."""
+        """Number of sets with a prototype; an upper bound if they are inferred."""
         return 4 * self.n_clusters if self.finds_sets else len(self.focal)
 
 
 def settings(checked: Mapping[str, object], **choices: Any) -> Settings:
-    """From an estimator's checked parameters and what its algorithm leaves no choice of."""
+    """Return settings from an estimator's checked parameters and its algorithm's fixed choices."""
     values = {"metric": "sqeuclidean", "lam": 0.0, "solver": "auto", **checked, **choices}
     c, largest, sets = values["n_clusters"], values.pop("max_cardinality"), values.pop("focal_sets")
     auto = sets is None or (isinstance(sets, str) and sets == "auto")
@@ -313,7 +313,7 @@ def settings(checked: Mapping[str, object], **choices: Any) -> Settings:
 
 
 def logged(callback: Callback | None) -> Callback:
-    """The callback, with a line in the log before it."""
+    """Return the callback, with a log line before each call."""
 
     def report(progress: Progress) -> object:
         logger.info(
@@ -338,23 +338,23 @@ class Size:
     f: int  # sets
     members: int  # clusters of all larger sets, counted in each
     runs: int  # solved at once with all sets
-    pays: bool  # for the constraint, by matrices of all sets by all sets
+    pays: bool  # penalized constraint, with matrices of all sets by all sets
     compares: bool = False  # all objects with all others
 
     def bytes(self) -> float:
-        """About so many."""
+        """Approximate number of bytes."""
         step = float(self.runs) * MATRICES * self.f**2 + ARMS * float(self.members) * self.f if self.pays else 0.0
         pairs = PAIRS * float(self.n) ** 2 if self.compares else 0.0
         return 8.0 * (step + pairs + MASSES * float(self.n) * (self.f + 1))
 
     def up_to(self, c: int, k: int) -> Size:
-        """The same with all sets of up to k of the c clusters."""
+        """Return the size with all sets of up to k of the c clusters."""
         f = sum(comb(c, j) for j in range(1, k + 1))
         return replace(self, f=f, members=sum(j * comb(c, j) for j in range(2, k + 1)))
 
 
 def check_size(chosen: Settings, n: int, *, quadratic: bool, compares: bool = False) -> None:
-    """Refuse a fit that would ask for more memory than is free, with what would fit.
+    """Raise an error if a fit would need more memory than is free, with settings that fit.
 
     ``quadratic``: the metric's prototype step is a linear system; ``compares``: all objects with all others.
     """
@@ -382,7 +382,7 @@ def check_size(chosen: Settings, n: int, *, quadratic: bool, compares: bool = Fa
 
 
 def _remedies(size: Size, c: int, largest: int, free: float) -> list[str]:
-    """Settings that fit, each by itself."""
+    """Return settings that fit, each by itself."""
     remedies = []
     if size.pays and replace(size, pays=False).bytes() <= free:
         remedies.append(option("relaxation", "exact"))

@@ -1,13 +1,13 @@
-r"""Robust mixtures over numbers, one for each shape that groups may have.
+r"""Robust mixtures of numbers, one for each shape of groups.
 
-Equal spheres, which squared Euclidean distances suppose, are one of seven shapes. Each is fitted as a mixture by EM, with
-normal components and with Student components (4 degrees of freedom), so that heavy tails are not taken for sizes, and with
-one wide background component for outliers:
+Equal spheres, as assumed by squared Euclidean distances, are one of seven shapes. Each is fitted as a mixture by EM,
+with normal components and with Student components (4 degrees of freedom), so that heavy tails don't look like sizes,
+and with one wide background component for outliers:
 
 ========== ====================================================== ====================
 shape      covariance of a group                                  mclust's name
 ========== ====================================================== ====================
-raw        the same sphere for all, columns as they are           EII
+raw        the same sphere for all, columns unscaled             EII
 scaled     the same sphere for all, columns in units of spread    EII of scaled columns
 columns    the same for all, a variance for each column           EEI
 ellipse    the same for all                                       EEE
@@ -32,18 +32,18 @@ Shape: TypeAlias = Literal["raw", "scaled", "columns", "ellipse", "sizes", "axes
 
 SPHERES: tuple[Shape, ...] = ("raw", "scaled")
 FULL: tuple[Shape, ...] = ("ellipse", "ellipses")
-OWN: tuple[Shape, ...] = ("sizes", "axes", "ellipses")  # every group has its own
+OWN: tuple[Shape, ...] = ("sizes", "axes", "ellipses")  # each group has its own
 HEAVY = 4.0  # degrees of freedom of the Student components
-WIDE = 3.0  # standard deviations of the background, in those of all objects
-TIES = 0.3  # part of the objects with one value in a column: it is no measurement, and no shape is trusted
-ROWS_EACH = 2.0  # objects for each parameter of the covariances
+WIDE = 3.0  # standard deviations of the background, relative to those of all objects
+TIES = 0.3  # share of objects with one value in a column above which it is not continuous, and no shape is trusted
+ROWS_EACH = 2.0  # objects per parameter of the covariances
 ITERATIONS, TOLERANCE = 60, 1e-5
 RIDGE = 1e-6  # of a column's variance
 
 
 @dataclass(frozen=True)
 class ShapeMixture:
-    """A mixture after an iteration: responsibilities without the background's column, and what they came from."""
+    """A mixture after an iteration: responsibilities without the background's column, and their origin."""
 
     shape: Shape
     tail: float | None  # degrees of freedom; None for normal components
@@ -51,29 +51,29 @@ class ShapeMixture:
     centers: Floats  # (c, p), in the columns of ``x``
     covariances: Floats  # (c, p) or (c, p, p)
     squares: Floats  # (n, c), squared distances in units of the covariance
-    densities: Floats  # (n, c), their logarithms
+    densities: Floats  # (n, c), log-densities
     fit: float  # log-likelihood
     bic: float
 
 
 @dataclass(frozen=True)
 class NumberSample:
-    """Objects in columns of spread 1, what columns as they are look like beside them, and how often each counts."""
+    """Objects in columns of spread 1, the factors of unscaled columns, and weights."""
 
     x: Floats  # (n, p)
-    stretch: Floats  # (p,): x * stretch are the columns as they are, times a number that leaves volumes as they are
+    stretch: Floats  # (p,): x * stretch are the unscaled columns, times a factor that preserves volumes
     counts: Floats  # (n,)
-    known: Floats | None = None  # (c, p), centres that pull at those of the groups
-    pull: float = 0.0  # how many objects each of them counts for
+    known: Floats | None = None  # (c, p), centres that attract those of the groups
+    pull: float = 0.0  # weight of each of them, in objects
 
     @cached_property
     def weight(self) -> float:
-        """Of all objects."""
+        """Total weight of the objects."""
         return float(self.counts.sum())
 
     @cached_property
     def background(self) -> Floats:
-        """Log-density of the wide component (n,); a far object is no farther than 40 of its squared deviations."""
+        """Log-density of the wide component (n,), with squared distances of outliers limited to 40 deviations."""
         low, middle, high = np.quantile(self.x, [0.25, 0.5, 0.75], axis=0)
         spread = (high - low) / 1.349
         wide = WIDE * np.where(spread > 0, spread, 1.0)
@@ -83,23 +83,23 @@ class NumberSample:
 
     @property
     def continuous(self) -> bool:
-        """Whether no column holds one value in many objects."""
+        """Whether no column has one value in many objects."""
         return all(np.unique(column, return_counts=True)[1].max() <= TIES * len(self.x) for column in self.x.T)
 
     def units(self, shape: Shape) -> Floats:
-        """What the columns are multiplied by before spheres are fitted."""
+        """Return the factors of the columns before spheres are fitted."""
         return self.stretch if shape in ("raw", "sizes") else np.ones_like(self.stretch)
 
 
 def sample_of(x: Floats, counts: Floats | None) -> NumberSample:
-    """Objects (n, p) in units of spread; no column is constant."""
+    """Return objects (n, p) in units of spread; no column may be constant."""
     spread = x.std(0)
     typical = np.exp(np.log(spread).mean())
     return NumberSample((x - x.mean(0)) / spread, spread / typical, np.ones(len(x)) if counts is None else counts)
 
 
 def shape_parameters(c: int, p: int, n: float = np.inf) -> dict[Shape, int]:
-    """How many parameters the covariances of c groups in p columns have, for each shape that n objects can bear."""
+    """Return the number of covariance parameters of c groups in p columns, for each shape n objects can support."""
     full = p * (p + 1) // 2
     counts: dict[Shape, int] = {"raw": 1, "scaled": 1, "columns": p, "sizes": c, "axes": c * p}
     for shape, count in zip(FULL, (full, c * full), strict=True):
@@ -111,7 +111,7 @@ def shape_parameters(c: int, p: int, n: float = np.inf) -> dict[Shape, int]:
 def from_labels(
     sample: NumberSample, shape: Shape, tail: float | None, labels: NDArray[np.int64], c: int, iterations: int
 ) -> ShapeMixture:
-    """EM from labels as responsibilities, with a little doubt; those below 0 stand for the background."""
+    """Run EM from labels as slightly uncertain responsibilities; labels below 0 are background."""
     n, p = sample.x.shape
     shares = 0.96 * (labels[:, None] == np.arange(c)) + 0.01 / c
     none = np.empty((0, p))
@@ -120,7 +120,7 @@ def from_labels(
 
 
 def iterated(sample: NumberSample, groups: ShapeMixture, iterations: int) -> ShapeMixture:
-    """EM until the likelihood stands still."""
+    """Run EM until the likelihood converges."""
     for _ in range(iterations):
         before, groups = groups.fit, _iteration(sample, groups)
         if not np.isfinite(groups.fit) or abs(groups.fit - before) < TOLERANCE * abs(groups.fit):
@@ -129,12 +129,12 @@ def iterated(sample: NumberSample, groups: ShapeMixture, iterations: int) -> Sha
 
 
 def _iteration(sample: NumberSample, groups: ShapeMixture) -> ShapeMixture:
-    """Centres and covariances from the responsibilities, then these from those."""
+    """Update centres and covariances from the responsibilities, then the responsibilities."""
     x = sample.x * sample.units(groups.shape)
     p = x.shape[1]
     c, tail, weight = groups.shares.shape[1], groups.tail, sample.weight
     held = groups.shares * sample.counts[:, None]
-    pull = held if tail is None else held * ((tail + p) / (tail + groups.squares))  # far objects pull less
+    pull = held if tail is None else held * ((tail + p) / (tail + groups.squares))  # outliers count less
     sizes = held.sum(0) + 1e-9
     centers = pull.T @ x / (pull.sum(0) + 1e-9)[:, None]
     if sample.known is not None:
@@ -143,7 +143,7 @@ def _iteration(sample: NumberSample, groups: ShapeMixture) -> ShapeMixture:
     covariances = covariances_of(groups.shape, x, pull, sizes, centers, sample.units(groups.shape) ** 2)
     try:
         squares, volume = squares_and_volumes(x, centers, covariances)
-    except np.linalg.LinAlgError:  # columns that follow from others: no such shape
+    except np.linalg.LinAlgError:  # linearly dependent columns: no such shape
         return replace(groups, fit=-np.inf, bic=-np.inf)
     if tail is None:
         density = -0.5 * (squares + volume + p * np.log(2 * np.pi))
@@ -170,7 +170,7 @@ def _iteration(sample: NumberSample, groups: ShapeMixture) -> ShapeMixture:
 
 
 def covariances_of(shape: Shape, x: Floats, pull: Floats, sizes: Floats, centers: Floats, variance: Floats) -> Floats:
-    """Of the groups: variances (c, p), or matrices (c, p, p). One object of the usual width is added to each own one.
+    """Return variances (c, p) or matrices (c, p, p) of the groups; add one object of average width to each own one.
 
     ``variance`` is that of all objects (p,).
     """
@@ -209,20 +209,20 @@ def squares_and_volumes(x: Floats, centers: Floats, covariances: Floats) -> tupl
 
 
 def entropy(sample: NumberSample, groups: ShapeMixture) -> float:
-    """Mean entropy of the responsibilities, the background's included: how much groups overlap."""
+    """Return the mean entropy of the responsibilities, including the background's: how much groups overlap."""
     shares = np.column_stack([groups.shares, 1.0 - groups.shares.sum(1)]).clip(1e-12)
     return float(sample.counts @ -(shares * np.log(shares)).sum(1)) / sample.weight
 
 
 def misfit(sample: NumberSample, groups: ShapeMixture) -> float:
-    """Largest difference between the distribution of distances to the own centre and the one the shape supposes."""
+    """Return the largest difference between the distributions of distances to the own centre, observed and assumed."""
     n, p = sample.x.shape
     squares = groups.squares[np.arange(n), groups.shares.argmax(1)]
     return kolmogorov(squares, groups.shares.max(1) * sample.counts, p, groups.tail)
 
 
 def kolmogorov(squares: Floats, weights: Floats, p: int, tail: float | None) -> float:
-    """Largest difference between the distribution of squared distances (n,) in p columns and chi-square's, or F's."""
+    """Return the largest difference between the distribution of squared distances (n,) and chi-square or F."""
     supposed: Floats = (
         gammainc(p / 2, squares / 2) if tail is None else betainc(p / 2, tail / 2, squares / (squares + tail))
     )

@@ -1,24 +1,25 @@
-r"""The first stage of a fit by default: single clusters and the empty set, found robustly, and what follows from them.
+r"""The first stage of a default fit: a robust fit of single clusters and the empty set, and what follows from it.
 
-Fitting all sets at once from a random start lets pairs take objects from the clusters, and far objects decide where the
-runs start. So the clusters come first:
+When all sets are fitted at once from a random start, pairs take objects from the clusters, and outliers determine the
+start. So the clusters come first:
 
-1. :math:`\delta_0^2`, a quantile of the distances to the barycentre of all objects; starts by k-means++ with distances
-   capped there, the best of a few candidates for each cluster; single clusters and the empty set are fitted.
-2. :math:`\delta`: median plus seven deviations (1.4826 MAD) of :math:`\sqrt d` to the nearest cluster. While it shrinks,
-   the starts are drawn and fitted once more with it, the last answer among them. If one of the clusters is tiny, half of
-   delta is tried as well.
-3. Clusters are moved to where one is missed most, as long as that pays (:func:`moved_clusters`).
-4. The best is fitted to all objects with a closer delta (three deviations), so that what lies between clusters and beyond
-   them does not pull at them; delta is measured again (five deviations, in tables at least one category that differs).
-   Where most objects are equally far from their clusters there are no deviations: each of these deltas is twice the median.
-5. Sets: pairs of clusters whose middle is nearer to them than to any other cluster (Gabriel neighbours) and which are the
-   two nearest clusters of some object, those of most objects first, at most three for each cluster.
+1. :math:`\delta_0^2` is a quantile of the distances to the barycentre of all objects. k-means++ with distances capped
+   there, and the best of a few candidates for each cluster, gives the initialization; single clusters and the empty set
+   are fitted.
+2. :math:`\delta`: median plus seven deviations (1.4826 MAD) of :math:`\sqrt d` to the nearest cluster. While it
+   shrinks, initializations are drawn and fitted again with it, the last result among them. If one of the clusters is
+   tiny, half of delta is tried as well.
+3. Clusters are moved to where one is missing most, as long as that pays (:func:`moved_clusters`).
+4. The best is fitted to all objects with a smaller delta (three deviations), so that objects between and beyond
+   clusters don't attract them; delta is measured again (five deviations, in tables at least one differing category). If
+   most objects are equally far from their clusters there are no deviations: each of these deltas is twice the median.
+5. Sets: pairs of clusters whose middle is nearer to them than to any other cluster (Gabriel neighbours) and which are
+   the two nearest clusters of some object, those of most objects first, at most three per cluster.
 
-Many objects are represented by a sample in the first three steps. Long series are shortened for the first two, to means over
-as many steps as leave most of their variance: the two best starts are then fitted to the series in full. Where a metric has
-no exact step, starts are halved as they go, and a run ends when its rounds gain next to nothing; where a metric allows it,
-all but the last rounds are in single precision.
+A sample represents many objects in the first three steps. Long series are shortened for the first two, to means over as
+many steps as preserve most of their variance: the two best starts are then fitted to the full series. For metrics
+without an exact step, starts are halved on the way, and a run ends when its iterations gain almost nothing; if a metric
+allows it, all but the last iterations are in single precision.
 """
 
 from __future__ import annotations
@@ -46,70 +47,70 @@ from softecm.objective.problem import Exact
 from softecm.optim import Accelerated, Descent, Solver
 from softecm.spaces.base import Encoded, Space
 
-BETA = 1.2  # of the first stage, whatever the last run's: delta and sets are then the same for a whole grid
-SOFTER = (1.05, 1.02, 1.01)  # tried where that pulls clusters together
-WIDER = 2.0  # times the first delta, then
-HARDLY = 0.05  # of its share of the objects: a cluster that holds less is none
-NEAR = 0.95  # this part of the objects lies nearer to the barycentre of all than the first delta
+BETA = 1.2  # of the first stage, whatever that of the last run, so that a whole grid has the same delta and sets
+SOFTER = (1.05, 1.02, 1.01)  # tried if that pulls clusters together
+WIDER = 2.0  # times the first delta, in that case
+HARDLY = 0.05  # of its share of the objects: a cluster with less is none
+NEAR = 0.95  # this share of the objects is nearer to the barycentre of all than the first delta
 GREEDY = 3  # candidates for each cluster of a start
-MAD = 1.4826  # of a normal distribution, in deviations: its median absolute deviation is one over this
-# Deviations beyond the median: of outliers, of what starts are compared by, and of what decides where the clusters are.
+MAD = 1.4826  # standard deviation over median absolute deviation of a normal distribution
+# Deviations beyond the median: for outliers, for comparing starts, and for fitting the clusters.
 OUTLYING, COMPARED, CLOSE = 5.0, 7.0, 3.0
-ENDING = 2.0  # the same: nearly all objects of a cluster lie nearer
-SHRINKS, PASSES = 0.9, 5  # starts are drawn again while delta shrinks below this part of itself, at most so often
-# A cluster with less than this part of an average group may be a few outliers; if so, delta shrinks below that part of
-# itself without them (a group that is split in two keeps more).
+ENDING = 2.0  # the same: nearly all objects of a cluster are nearer
+SHRINKS, PASSES = 0.9, 5  # draw again while delta shrinks below this share of itself, at most this often
+# A cluster with less than this share of an average group may be a few outliers; if so, delta shrinks below that share
+# of itself without them (a group split in two keeps more).
 TINY, TIGHTER = 0.2, 0.6
-ENOUGH = 20  # weight for each cluster from which the closer delta is to be trusted
-LEAST = 0.02  # of the first delta: a smaller one comes from objects that sit on their clusters' centres
+ENOUGH = 20  # weight per cluster from which the smaller delta is reliable
+LEAST = 0.02  # of the first delta: a smaller one comes from objects on their clusters' centres
 TIED = 1e-9  # of the median: smaller deviations are rounding, and most objects are equally far from their clusters
-FINALISTS = 2  # starts that were best with coarser objects and are fitted to them in full
-FIRST_COORDINATES = 64  # that are looked at to put clusters in order
+FINALISTS = 2  # best starts with coarser objects, to be fitted to the full ones
+FIRST_COORDINATES = 64  # used to order clusters
 PAIRS = 3  # sets of two clusters considered, for each cluster
-SAMPLE, SAMPLE_EACH = 2000, 100  # objects that decide between starts: at least, and for each cluster
-ROUGH = 1e-3  # how far masses may still move while starts are compared
-MOVES = 50  # of clusters to where one is missed, at most
-FEW, PLACES = 3, 20  # clusters to move, and places to move them to; objects looked at for the latter
-TRIAL = 8  # iterations that say whether a move may pay
-WORTH, BETTER = 1e-3, 1e-6  # parts of the objective that a trial must save to be followed, and its end to be taken
+SAMPLE, SAMPLE_EACH = 2000, 100  # minimum number of objects for comparing starts, in total and per cluster
+ROUGH = 1e-3  # tolerance of masses while comparing starts
+MOVES = 50  # maximum number of clusters moved
+FEW, PLACES = 3, 20  # clusters to move, and candidate positions
+TRIAL = 8  # iterations that show whether a move may pay
+WORTH, BETTER = 1e-3, 1e-6  # relative gain of the objective for a trial to be continued, and for its result to be taken
 
 logger = logging.getLogger("softecm")
 
 
 @dataclass(frozen=True)
 class Stage:
-    """What the first stage finds."""
+    """The results of the first stage."""
 
     single: Outcome  # single clusters, fitted to all objects
-    runs: Runs | None  # the starts that were compared first
+    runs: Runs | None  # the initializations compared first
     delta: float | None  # of outliers
     focal: FocalSets
 
 
 @dataclass(frozen=True)
 class BestStart:
-    """The best of several starts, and how the objects are fitted from there."""
+    """The best of several starts, and how to fit the objects from there."""
 
-    place: Tensor  # (1, c, *shape); of coarser objects, as many as have a chance
+    place: Tensor  # (1, c, *shape); for coarser objects, all finalists
     runs: Runs  # the starts that were compared
     delta: float | None
     beta: float
-    merged: bool = False  # its clusters lie in one place
+    merged: bool = False  # its clusters have merged
 
 
 @dataclass(frozen=True)
 class ComparedStarts:
-    """What comparing starts has found, on a version of a few objects."""
+    """The result of comparing starts on a version of a few objects."""
 
-    few: Objects[object]  # that stand for all
-    version: Version  # of these, on which the starts were compared
+    few: Objects[object]  # that represent all
+    version: Version  # of these, used to compare the starts
     fit: Fit  # of that version, with the last delta
     starts: Outcome  # all of them
     best: Outcome
 
 
 def first_stage(fit: Fit) -> Stage:
-    """Single clusters, delta and sets; where checkpoints are written, single clusters are the fit's last loop."""
+    """Return single clusters, delta and sets; with checkpoints, single clusters are the fit's last loop."""
     settings, objects, checkpoints = fit.settings, fit.objects, fit.checkpoints
     gain = GAIN * settings.tol if settings.init.staged and not objects.metric.closed_form.quadratic else settings.gain
     simple = FocalSets.up_to(settings.n_clusters, 1)
@@ -132,7 +133,7 @@ def first_stage(fit: Fit) -> Stage:
             BetaWarning,
         )
     if stopped(fit.callback):
-        single = replace(single, checkpoints=None)  # its file says how to go on from where the fit was stopped
+        single = replace(single, checkpoints=None)  # the file already says how to resume
     elif checkpoints is not None:
         table = {name: column.tolist() for name, column in start.runs.items()}
         checkpoints.enter("clusters", close=start.delta, runs=table, beta=start.beta)
@@ -144,7 +145,7 @@ def first_stage(fit: Fit) -> Stage:
 
 
 def known_stage(fit: Fit, last: PrototypeModel, *, anew: bool = False) -> Stage:
-    """Single clusters from where an earlier fit left them; its sets and its delta are kept, or measured ``anew``."""
+    """Return single clusters of an earlier fit; its sets and delta are kept, or measured ``anew``."""
     settings, objects, c = fit.settings, fit.objects, fit.settings.n_clusters
     before = replace(last, focal=FocalSets.up_to(c, 1), prototypes=last.prototypes[:c])
     close = last.close if settings.finds_delta else settings.delta
@@ -161,7 +162,7 @@ def known_stage(fit: Fit, last: PrototypeModel, *, anew: bool = False) -> Stage:
 
 
 def clusters_alone(fit: Fit, clusters: Tensor, close: float | None) -> Outcome:
-    """Single clusters, fitted from known places (c, *shape) with a delta."""
+    """Fit single clusters from known positions (c, *shape) with a delta."""
     settings = replace(
         fit.settings, focal=FocalSets.up_to(len(clusters), 1), lam=0.0, relaxation=Exact, pairs=None, delta=close
     )
@@ -170,9 +171,9 @@ def clusters_alone(fit: Fit, clusters: Tensor, close: float | None) -> Outcome:
 
 
 def _pulled_together(fit: Fit, start: BestStart, initial_delta: float) -> bool:
-    """Whether the clusters of a start have merged, or most of them hold next to nothing, as in many columns of noise."""
+    """Whether the clusters of a start have merged, or most are nearly empty, as in many columns of noise."""
     objects, c = fit.objects, fit.settings.n_clusters
-    points = fit.algorithm.adds_sets and objects.metric.closed_form.quadratic  # other prototypes: as it was
+    points = fit.algorithm.adds_sets and objects.metric.closed_form.quadratic  # other prototypes: as before
     if not objects.are_here or c < 2 or not points:
         return False
     return (start.merged or _capped_distance(objects, start.place, WIDER * initial_delta)[1]) and objects.distinct(
@@ -181,9 +182,9 @@ def _pulled_together(fit: Fit, start: BestStart, initial_delta: float) -> bool:
 
 
 def _with_softer_masses(fit: Fit, best: BestStart, initial_delta: float) -> BestStart:
-    """A start with a beta so near to 1 that clusters stay apart.
+    """Return a start with beta so near to 1 that clusters stay apart.
 
-    A few smaller betas are tried; that is taken whose clusters leave the objects least far from the nearest of them.
+    Of a few smaller betas, the one whose clusters leave the objects nearest to a cluster is taken.
     """
     # Noise puts any two objects further apart than either from the barycentre.
     objects, wide = fit.objects, WIDER * initial_delta
@@ -200,7 +201,7 @@ def _with_softer_masses(fit: Fit, best: BestStart, initial_delta: float) -> Best
 
 
 def _capped_distance(objects: Objects[Encoded], start: Tensor, cap: float) -> tuple[float, bool]:
-    """How far all objects are from the nearest cluster, capped; whether most clusters are nearest to hardly any."""
+    """Return the capped distance of all objects to the nearest cluster, and whether most clusters are nearly empty."""
     d, which = nearest_of(objects.metric, objects.x.cpu(), start[0].cpu())
     held = np.bincount(which.numpy(), objects.counts, len(start[0]))
     few = held < HARDLY * objects.weight / len(held)
@@ -208,11 +209,11 @@ def _capped_distance(objects: Objects[Encoded], start: Tensor, cap: float) -> tu
 
 
 def _compare_starts(fit: Fit, initial_delta: float) -> ComparedStarts:
-    """The best of the starts, on a sample of many objects, or on a quicker version of them.
+    """Return the best start, on a sample of many objects or on a cheaper version of them.
 
-    ``initial_delta`` holds before any cluster is known. While delta shrinks, starts are drawn anew beside the last answer.
-    A few far outliers can take a cluster, so that two groups share another, and delta, which is measured on these, stays
-    large. Where a cluster is tiny, half of delta is tried, too: the answer is taken if its clusters are much tighter.
+    ``initial_delta`` applies before any cluster is known. While delta shrinks, starts are drawn again beside the last
+    result. A few outliers can take a cluster, so that two groups share another one, and delta, measured on these, stays
+    large. If a cluster is tiny, half of delta is tried as well: the result is taken if its clusters are much tighter.
     """
     settings, few, drawn = fit.settings, fit.objects, fit.settings.init.value is None
     size = sample_size(settings.n_clusters)
@@ -248,7 +249,7 @@ def _compare_starts(fit: Fit, initial_delta: float) -> ComparedStarts:
             fit = fit.using(delta=cap)
         else:
             break
-    assert first is not None and best is not None  # noqa: PT018 -- there is one pass at least
+    assert first is not None and best is not None  # noqa: PT018 -- there is at least one pass
     if loose is not None:
         delta = robust_delta(fit, fit.objects, best, own_first_delta, COMPARED)
         tighter = delta < TIGHTER * loose[2] and best.separation[best.best] >= MERGED
@@ -266,12 +267,12 @@ def _has_tiny_cluster(fit: Fit, best: Outcome) -> bool:
 
 
 def _refine_on_all(fit: Fit, compared: ComparedStarts, initial_delta: float) -> BestStart:
-    """Where the objects in full are fitted from, and with which delta."""
+    """Return the start for the full objects, and its delta."""
     settings, objects, few, version = fit.settings, fit.objects, compared.few, compared.version
     best, close, drawn = compared.best, compared.fit.settings.delta, settings.init.value is None
     finalists = _finalists(best, FINALISTS if version.coarser else 1, version)
     whole = replace(fit, objects=few)
-    if version.coarser:  # the objects in full have the last word
+    if version.coarser:  # the full objects decide
         close = robust_delta(whole, few, finalists, initial_delta, COMPARED) if settings.finds_delta else settings.delta
     if settings.finds_delta and close is not None and objects.weight >= ENOUGH * settings.n_clusters:
         close = min(close, robust_delta(whole, objects, finalists, initial_delta, CLOSE))
@@ -288,7 +289,7 @@ def _refine_on_all(fit: Fit, compared: ComparedStarts, initial_delta: float) -> 
 
 
 def _finalists(best: Outcome, most: int, version: Version) -> Outcome:
-    """The best runs, the very best first, as the objects in full have them."""
+    """Return the best runs for the full objects, in order."""
     runs, solution = [best.best], best.solution.part(slice(best.best, best.best + 1))
     if most > 1:
         order = np.argsort(best.solution.objective, kind="stable").tolist()
@@ -299,7 +300,7 @@ def _finalists(best: Outcome, most: int, version: Version) -> Outcome:
 
 
 def _most_of_the_way(fit: Fit, place: Tensor, objects: Objects[object]) -> Tensor:
-    """A start nearer to the end, by iterations in single precision, where that will do for the objects."""
+    """Iterate in single precision, if it suffices for the objects, to get a start nearer to the end."""
     light = objects.rounded(fit.algorithm)
     if light is None:
         return place
@@ -309,13 +310,13 @@ def _most_of_the_way(fit: Fit, place: Tensor, objects: Objects[object]) -> Tenso
 
 
 def first_delta(objects: Objects[object]) -> float:
-    """The delta before any cluster is known."""
+    """Return the delta before any cluster is known."""
     near = objects.from_center(NEAR)
     return float(np.sqrt(near)) if near > 0 else 1.0  # all objects equal: any distance will do
 
 
 def quicker(objects: Objects[object], settings: Settings) -> Solver | None:
-    """Exact steps near the end of a fit can be extrapolated; where they are not exact, curvature saves iterations."""
+    """Exact steps near convergence can be extrapolated; for others, curvature saves iterations."""
     if settings.solver is not None:
         return settings.solver
     if objects.metric.closed_form.quadratic:
@@ -324,10 +325,10 @@ def quicker(objects: Objects[object], settings: Settings) -> Solver | None:
 
 
 def in_order(solution: Solution, run: int) -> Solution:
-    """Single clusters numbered by where they are, the first coordinate first: the same whatever start found them."""
-    if solution.prototypes.ndim < 3:  # numbers of objects say nothing about where they are
+    """Number single clusters by position, the first coordinate first: the same whatever start found them."""
+    if solution.prototypes.ndim < 3:  # indices of objects have no position
         return solution
-    places, width = solution.prototypes[run].flatten(1), FIRST_COORDINATES  # no more of them is looked at than tells
+    places, width = solution.prototypes[run].flatten(1), FIRST_COORDINATES  # a few coordinates suffice
     while width < places.shape[1] and len(torch.unique(places[:, :width], dim=0)) < len(places):
         width *= 8
     order = torch.as_tensor(np.lexsort(places[:, :width].double().cpu().numpy().T[::-1]), device=places.device)
@@ -336,14 +337,14 @@ def in_order(solution: Solution, run: int) -> Solution:
 
 
 def sample_size(n_clusters: int) -> int:
-    """How many objects stand for many."""
+    """Return the number of objects that represent many."""
     return max(SAMPLE, SAMPLE_EACH * n_clusters)
 
 
 def robust_delta(fit: Fit, objects: Objects[object], single: Outcome, first: float, deviations: float) -> float:
-    """Median plus so many deviations of distances to the nearest cluster, as a root; the first where that is next to 0.
+    """Return median plus ``deviations`` of distances to the nearest cluster, as a root; the first delta if near 0.
 
-    ``single`` was found with the objects of ``fit``, which may be a sample of ``objects``.
+    ``single`` was fitted to the objects of ``fit``, which may be a sample of ``objects``.
     """
     model = fit.model_of(single)
     median, mad = objects.nearest_spread(model)
@@ -355,11 +356,11 @@ def robust_delta(fit: Fit, objects: Objects[object], single: Outcome, first: flo
 
 
 def beyond(median: float, mad: float, deviations: float, power: float = 0.5) -> float:
-    """So many deviations beyond the median; twice the median where most objects are equally far from their clusters.
+    """Return ``deviations`` beyond the median; twice the median if most objects are equally far from their clusters.
 
-    Words by edit distance, for instance, are mostly one letter from the word in their middle: then no deviation says what
-    is far, and most objects would lie exactly at delta. Median and deviation are those of distances to this power, delta
-    is a root of a distance.
+    Words by edit distance, for instance, are mostly one letter from the word in their middle: no deviation then says
+    what is far, and most objects would be exactly at delta. Median and deviation are those of distances to this power,
+    delta is a root of a distance.
 
     Examples
     --------
@@ -371,11 +372,11 @@ def beyond(median: float, mad: float, deviations: float, power: float = 0.5) -> 
 
 
 def outlying(median: float, mad: float, metric: SemiMetric, space: Space, power: float = 0.5) -> float:
-    """From where an object may as well belong nowhere: five deviations beyond the median, and no nearer than one category.
+    """Return the limit of outliers: five deviations beyond the median, and at least one category.
 
-    Where most objects have all categories of their group, deviations are next to 0, and one that differs in a single
-    category would be an outlier. Where objects can have nothing in common, as directions can, five deviations may lie beyond
-    that: then it is midway between that and where nearly all objects end.
+    If most objects have all categories of their group, deviations are near 0, and one that differs in a single category
+    would be an outlier. If objects can be maximally different, as directions can, five deviations may exceed that
+    limit: then delta is midway between the limit and where nearly all objects end.
     """
     one_category = float(median ** (0.5 / power)) + math.sqrt(metric.step(space))
     delta = max(beyond(median, mad, OUTLYING, power), one_category)
@@ -384,9 +385,9 @@ def outlying(median: float, mad: float, metric: SemiMetric, space: Space, power:
 
 
 def neighbours(fit: Fit, single: Outcome, held: NDArray[np.float64] | None = None) -> FocalSets:
-    """Each cluster, and pairs of neighbouring clusters.
+    """Return each cluster, and pairs of neighbouring clusters.
 
-    ``held`` (c, c) is the weight of the objects whose two nearest clusters are a and b, a < b; by default it is measured.
+    ``held`` (c, c) is the weight of the objects whose two nearest clusters are a and b, a < b; measured by default.
     """
     c, objects = single.chosen.n_clusters, fit.objects
     held = objects.second_nearest(fit.model_of(single)) if held is None else held
@@ -402,7 +403,7 @@ def neighbours(fit: Fit, single: Outcome, held: NDArray[np.float64] | None = Non
 
 
 def gabriel(distances: NDArray[np.float64], degree: float = 2.0) -> NDArray[np.bool_]:
-    """Which pairs have a middle nearer to them than to any third, from distances (c, c); of degree 2 they are squares.
+    """Return which pairs have a middle nearer to them than to any third, from distances (c, c) (degree 2: squares).
 
     Examples
     --------
@@ -423,10 +424,10 @@ def gabriel(distances: NDArray[np.float64], degree: float = 2.0) -> NDArray[np.b
 
 
 def moved_clusters(compared: ComparedStarts) -> ComparedStarts:
-    """A way out of poor local minima: move the cluster that is missed least to where one is missed most.
+    """Escape poor local minima: move the least needed cluster to where one is missing most.
 
-    Two clusters that share a group while another cluster holds two is where starts get stuck, the more so the more clusters
-    there are. A few such moves are tried at once for a few iterations each; the best is followed where it pays. Only where
+    Starts get stuck when two clusters share a group while another covers two, the more often the more clusters there
+    are. A few such moves are tried at once for a few iterations each; the best is continued if it pays. Only if
     iterations are cheap: with an exact step, in memory.
     """
     fit, best = compared.fit, compared.best
@@ -447,7 +448,7 @@ def moved_clusters(compared: ComparedStarts) -> ComparedStarts:
 
 
 def _moves(fit: Fit, best: Outcome) -> Tensor | None:
-    """Clusters (moves, c, *shape), one of them elsewhere; None where there is no place for it."""
+    """Return clusters (moves, c, *shape), one of them elsewhere; None if there is no place for it."""
     objects, delta = fit.objects, fit.settings.delta
     clusters = fit.algorithm.from_clusters(fit, best)[0]
     distances = fit.model_of(best).distances(objects.x.cpu()).double().numpy()
@@ -455,7 +456,7 @@ def _moves(fit: Fit, best: Outcome) -> Tensor | None:
     wanted = _most_wanted(objects, distances.min(1), cap)
     if not wanted:
         return None
-    # The clusters to spare: those without which their objects would have least further to go.
+    # The clusters to spare: those without which their objects would be least far from the next.
     two = np.minimum(np.sort(np.partition(distances, 1, axis=1)[:, :2], axis=1), cap)
     loss = np.bincount(distances.argmin(1), objects.counts * (two[:, 1] - two[:, 0]), distances.shape[1])
     spare = np.argsort(loss, kind="stable")[:FEW].tolist()
@@ -467,7 +468,7 @@ def _moves(fit: Fit, best: Outcome) -> Tensor | None:
 
 
 def _most_wanted(objects: Objects[Encoded], nearest: NDArray[np.float64], cap: float) -> list[int]:
-    """Objects at which one more cluster would bring all objects nearest, of a few that lie far from theirs."""
+    """Return objects at which one more cluster reduces the total distance most, among a few far from theirs."""
     near = np.minimum(nearest, cap)
     order = np.argsort(objects.space.keys(objects.x.cpu()), kind="stable")
     steps = np.cumsum((objects.counts * near)[order])
