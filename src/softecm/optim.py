@@ -1,8 +1,8 @@
-"""Minimise over prototypes: exact steps where the metric has them, a monotone descent where it has not.
+"""Minimization over prototypes: exact steps if the metric has them, otherwise a monotone descent.
 
-A solver moves a batch of runs from one state to the next and never raises an objective. ``Closed`` solves one small linear
-system a run. ``Descent`` is a quasi-Newton method (limited memory, preconditioned by the metric's quadratic bound where
-it has one) on the objective with the masses minimised out; each step is accepted only if it lowers the objective enough.
+A solver moves a batch of runs from one state to the next and never raises an objective. ``Closed`` solves one small
+linear system per run. ``Descent`` is a quasi-Newton method (limited memory, preconditioned by the metric's quadratic
+bound if it has one) on the objective with the masses minimized out; each step must lower the objective sufficiently.
 ``GradientDescent`` is the paper's Algorithm 1.
 """
 
@@ -27,7 +27,7 @@ B = TypeVar("B")
 
 
 def mapped(function: Callable[..., Tensor], value: B, *others: B) -> B:
-    """The same value with ``function`` of every tensor in it, and of its place in others; what one of them lacks is None."""
+    """Apply ``function`` to every tensor in a value and its counterparts in others; None for those that lack it."""
     for one in (value, *others):
         if one is None:
             return one
@@ -44,56 +44,56 @@ def mapped(function: Callable[..., Tensor], value: B, *others: B) -> B:
 
 @lru_cache(maxsize=64)
 def field_names(kind: object) -> tuple[str, ...]:
-    """Of a dataclass."""
+    """Return the field names of a dataclass."""
     assert is_dataclass(kind)
     return tuple(part.name for part in fields(kind))
 
 
 class Batch:
-    """A state of runs that is cut and mixed field by field."""
+    """A state of runs, selected and merged field by field."""
 
-    #: The fields from which all others follow (by the problem's ``at``), for checkpoints; empty: these hold every field.
+    #: Fields that determine all others (by the problem's ``at``), for checkpoints; empty: these hold every field.
     SUFFICIENT: ClassVar[tuple[str, ...]] = ()
 
     def checkpoint_tensors(self) -> dict[str, Tensor]:
-        """What a checkpoint holds, by name."""
+        """Return the content of a checkpoint by name."""
         everything = named_tensors(self, "state")
         return {f"state.{name}": everything[f"state.{name}"] for name in self.SUFFICIENT} or everything
 
     def select(self, runs: Tensor) -> Self:
-        """The same for some of the runs."""
+        """Return some of the runs."""
         return mapped(itemgetter(runs), self)
 
     def merged(self, other: Self, take: Tensor) -> Self:
-        """This, with the runs ``take`` (a mask) replaced by the other's."""
+        """Return this state with the runs ``take`` (a mask) replaced by the other's."""
         return mapped(partial(replaced, take), self, other)
 
 
 class PlainState(Batch):
-    """The state of an algorithm whose sets' prototypes follow from the clusters': nothing is relaxed."""
+    """The state of an algorithm whose sets' prototypes follow from the clusters', without relaxation."""
 
     objective: Tensor  # (runs,)
 
     @property
     def constraint(self) -> Tensor:
-        """Nothing to pay."""
+        """No cost."""
         return torch.zeros_like(self.objective)
 
     @property
     def extras(self) -> Mapping[str, Tensor]:
-        """Nothing but prototypes."""
+        """Only prototypes."""
         return {}
 
 
 class Selectable(Protocol):
-    """What leads with the run."""
+    """A value whose first axis is the run."""
 
     def select(self, runs: Tensor) -> Self:
-        """The same for some of the runs."""
+        """Return some of the runs."""
 
 
 class PlainProblem:
-    """A frozen dataclass that is a problem of the loop in which nothing but ``cost`` leads with the run."""
+    """A frozen dataclass for a problem of the loop in which only ``cost`` has runs as first axis."""
 
     __dataclass_fields__: ClassVar[dict[str, Field[object]]]
     cost: Selectable
@@ -104,28 +104,28 @@ class PlainProblem:
     races: ClassVar[bool] = False
 
     def select(self, runs: Tensor) -> Self:
-        """The same for some of the runs."""
+        """Return some of the runs."""
         return replace(self, cost=self.cost.select(runs))
 
     def resumed(self, tensors: Mapping[str, Tensor]) -> Any:
-        """As a checkpoint has it."""
+        """Return the state of a checkpoint."""
         if self.state_type.SUFFICIENT:
             return self.at(*(tensors[f"state.{name}"] for name in self.state_type.SUFFICIENT), None)
         return from_tensors(self.state_type, tensors, "state")
 
 
 def along(values: Tensor, like: Tensor) -> Tensor:
-    """One value a run, shaped to multiply a tensor of runs."""
+    """Return one value per run, shaped to multiply a tensor of runs."""
     return values.reshape(-1, *(1,) * (like.ndim - 1))
 
 
 def replaced(take: Tensor, value: Tensor, other: Tensor) -> Tensor:
-    """A tensor with the runs ``take`` (a mask) replaced by the other's."""
+    """Return a tensor with the runs ``take`` (a mask) replaced by the other's."""
     return torch.where(along(take.to(value.device), value), other, value)
 
 
 def named_tensors(value: object, name: str) -> dict[str, Tensor]:
-    """Every tensor in the value by its path, such as ``state.memory.steps.0``."""
+    """Return every tensor in the value by its path, such as ``state.memory.steps.0``."""
     if value is None:
         return {}
     if isinstance(value, Tensor):
@@ -139,7 +139,7 @@ def named_tensors(value: object, name: str) -> dict[str, Tensor]:
 
 
 def from_tensors(kind: type[B], tensors: Mapping[str, Tensor], name: str) -> B:
-    """The inverse of ``named_tensors``: a value of this kind; what is not there is None."""
+    """Return a value of this kind from ``named_tensors``; missing parts are None."""
     hints = get_type_hints(kind)
     parts: dict[str, object] = {}
     assert is_dataclass(kind)
@@ -156,12 +156,12 @@ def from_tensors(kind: type[B], tensors: Mapping[str, Tensor], name: str) -> B:
 
 
 def dot(a: Tensor, b: Tensor) -> Tensor:
-    """Inner products run by run: (runs, ...), (runs, ...) -> (runs,)."""
+    """Return inner products per run: (runs, ...), (runs, ...) -> (runs,)."""
     return (a * b).flatten(1).sum(1)
 
 
 def scaled(u: Tensor, scale: Tensor | None, factor: Tensor | None) -> Tensor:
-    """``u`` over what is known of the curvature: Cholesky's factors (of half of it), or else its inverse."""
+    """Divide ``u`` by the known curvature: Cholesky factors (of half of it), or else its inverse."""
     if factor is not None:
         solved: Tensor = 0.5 * torch.cholesky_solve(u.reshape(*u.shape[: factor.ndim - 1], -1), factor, upper=True)
         return solved.reshape(u.shape)
@@ -176,14 +176,14 @@ class Memory:
     changes: tuple[Tensor, ...] = ()
 
     def add(self, step: Tensor, change: Tensor, size: int) -> Memory:
-        """Remember one more pair; pairs without positive curvature are blanked out."""
+        """Add a pair; pairs without positive curvature are set to 0."""
         good = dot(step, change) > 1e-12 * (dot(step, step) * dot(change, change)).sqrt()
         if not bool(good.all()):
             step, change = (torch.where(along(good, t), t, 0.0) for t in (step, change))
         return Memory((*self.steps, step)[-size:], (*self.changes, change)[-size:])
 
     def downhill(self, gradient: Tensor, scale: Tensor | None, factor: Tensor | None) -> tuple[Tensor, Tensor]:
-        """The direction, or minus the scaled gradient where that does not descend, and its slope (runs,)."""
+        """Return the direction and its slope (runs,); minus the scaled gradient if the direction does not descend."""
         if not gradient.is_cuda:
             return directions(gradient, scale, factor, self.steps, self.changes)
         direction = self.plain_direction(gradient, scale, factor)
@@ -192,10 +192,10 @@ class Memory:
         return direction, dot(direction, gradient)
 
     def plain_direction(self, gradient: Tensor, scale: Tensor | None, factor: Tensor | None) -> Tensor:
-        """Minus the inverse Hessian's estimate times the gradient.
+        """Return minus the estimated inverse Hessian times the gradient.
 
-        The two-loop recursion in coefficients: all inner products at once, so that a GPU is asked a few times, not a
-        hundred; in double, for what the recursion takes off again is not small.
+        The two-loop recursion in coefficients: all inner products at once, for few GPU launches instead of a hundred;
+        in double precision because of cancellation.
         """
         if not self.steps:
             return -scaled(gradient, scale, factor)
@@ -210,7 +210,7 @@ class Memory:
 
 
 def _coefficients(left: NDArray[np.float64], inner: NDArray[np.float64]) -> tuple[NDArray[np.float64], ...]:
-    """Of the bent changes and gradient (runs, memory + 1), and of the steps (runs, memory), in the direction.
+    """Return the coefficients of the bent changes and gradient (runs, memory + 1), and of the steps (runs, memory).
 
     ``left`` has the steps' products with changes and gradient, ``inner`` the changes' with the bent ones.
     """
@@ -233,49 +233,48 @@ def _coefficients(left: NDArray[np.float64], inner: NDArray[np.float64]) -> tupl
 
 @dataclass(frozen=True)
 class Evaluation(Batch):
-    """The minimised cost of a batch of runs at given prototypes, and its derivative there.
+    """The minimized cost of a batch of runs at given prototypes, and its derivative.
 
-    The masses are optimal, so the derivative with the masses held fixed is the derivative of the whole (envelope
-    theorem).
+    The masses are optimal, so the derivative with fixed masses is the total derivative (envelope theorem).
     """
 
     cost: Tensor  # (runs,)
-    gradient: Tensor  # (runs, f, *shape); (runs, 0, *shape) where nobody asks for it
-    curvature: Tensor | None  # (runs, f, *shape) or broadcastable: of a quadratic bound, where the metric has one
+    gradient: Tensor  # (runs, f, *shape); (runs, 0, *shape) if not needed
+    curvature: Tensor | None  # (runs, f, *shape) or broadcastable: of a quadratic bound, if the metric has one
     moment: Tensor | None  # (runs, f, *shape)
     change: Tensor  # (runs,), largest change of a mass since the previous evaluation
-    masses: Tensor | None  # (runs, n, f + 1), where few enough to keep
+    masses: Tensor | None  # (runs, n, f + 1), if few enough to keep
 
     @property
     def sums(self) -> tuple[Tensor, Tensor]:
-        """Curvature and moment, where the metric has them."""
-        assert self.curvature is not None and self.moment is not None  # noqa: PT018 -- nobody else asks
+        """Curvature and moment, if the metric has them."""
+        assert self.curvature is not None and self.moment is not None  # noqa: PT018 -- only called with both
         return self.curvature, self.moment
 
     def plus(self, other: Evaluation) -> Evaluation:
-        """The evaluation of two blocks of objects together, without their masses; what one lacks is None."""
+        """Return the evaluation of two blocks of objects, without masses; None for what one lacks."""
         total = mapped(torch.add, replace(self, masses=None), other)
         return replace(total, change=torch.maximum(self.change, other.change))
 
 
 @dataclass(frozen=True)
 class State(Batch):
-    """A batch of runs between two rounds."""
+    """A batch of runs between two iterations."""
 
     free: Tensor  # (runs, q, *shape)
     prototypes: Tensor  # (runs, f, *shape)
     evaluation: Evaluation
     objective: Tensor  # (runs,)
     gradient: Tensor  # of the objective, in the free prototypes
-    scale: Tensor | None  # inverse curvature of a quadratic bound, in the free prototypes; None where a factor is known
-    inner: Tensor | None  # barycentres behind the gap
-    own_masses: Tensor | None = None  # (runs, m, f + 1), of objects whose masses don't follow from the prototypes alone
-    factor: Tensor | None = None  # (runs, q, L, L), Cholesky's, of matrices that say more than the scale
+    scale: Tensor | None  # inverse curvature of a quadratic bound, in the free prototypes; None with a factor
+    inner: Tensor | None  # barycentres of the gap
+    own_masses: Tensor | None = None  # (runs, m, f + 1), of objects whose masses don't follow from the prototypes
+    factor: Tensor | None = None  # (runs, q, L, L), Cholesky factors of more informative matrices than the scale
     memory: Memory = field(default_factory=Memory)
 
     @property
     def constraint(self) -> Tensor:
-        """What of the objective prices the constraint on the sets' prototypes."""
+        """The part of the objective that penalizes the constraint on the sets' prototypes."""
         return self.objective - self.evaluation.cost
 
     @property
@@ -289,69 +288,69 @@ class State(Batch):
         return {} if self.own_masses is None else {"masses": self.own_masses}
 
     def merged(self, other: State, take: Tensor) -> State:
-        """This, with the runs ``take`` (a mask) replaced by the other's; the memory stays."""
+        """Return this state with the runs ``take`` (a mask) replaced by the other's; the memory stays."""
         nothing = Memory()
         both = super(State, replace(self, memory=nothing)).merged(replace(other, memory=nothing), take)
         return replace(both, memory=self.memory)
 
     def checkpoint_tensors(self) -> dict[str, Tensor]:
-        """Everything but the masses that follow from the prototypes."""
+        """Return everything but the masses that follow from the prototypes."""
         return named_tensors(replace(self, evaluation=replace(self.evaluation, masses=None)), "state")
 
 
 class Minimisable(Protocol):
-    """What a solver sees of the clustering problem."""
+    """The clustering problem, as seen by a solver."""
 
     def at(self, free: Tensor, before: State | None) -> State:
-        """Evaluate prototypes; ``before`` is the state the masses' change is measured from."""
+        """Evaluate prototypes; ``before`` is the state from which the change of masses is measured."""
 
     def solve(self, state: State) -> Tensor:
-        """The free prototypes that minimise the quadratic of the state's sums, constraint included."""
+        """Return the free prototypes that minimize the quadratic of the state's sums, constraint included."""
 
     def fixed(self, state: State) -> Callable[[Tensor], tuple[Tensor, Tensor]]:
-        """Objective (runs,) and gradient as functions of the free prototypes, the state's masses held fixed."""
+        """Return objective (runs,) and gradient as functions of the free prototypes, with the state's masses fixed."""
 
     def select(self, runs: Tensor) -> Self:
-        """The same for some of the runs."""
+        """Return some of the runs."""
 
 
 class Solver(Protocol):
-    """Moves a batch of runs one round further without raising any objective."""
+    """Moves a batch of runs by one iteration without raising any objective."""
 
-    patience: int  # iterations in a row with still masses that make a run converged
-    descends: bool  # whether it goes by the gradient, which the exact step does not need
+    patience: int  # successive iterations with still masses until convergence
+    descends: bool  # whether it uses the gradient, which the exact step does not need
 
     @property
     def stiff(self) -> bool:
-        """Whether it begins with the metric's matrices of curvature."""
+        """Whether it begins with the metric's curvature matrices."""
 
     def step(self, problem: Minimisable, state: State) -> State:
-        """One round."""
+        """Return the state after one iteration."""
 
 
 @dataclass(frozen=True)
 class Closed(Savable):
-    """The exact prototype step (eq. 8 solved): one linear system a run."""
+    """The exact prototype step (eq. 8 solved): one linear system per run."""
 
     patience = 1
     descends = False
     stiff = False
 
     def step(self, problem: Minimisable, state: State) -> State:
-        """Solve, then measure."""
+        """Solve, then evaluate."""
         return problem.at(problem.solve(state), state)
 
 
 @dataclass(frozen=True)
 class Accelerated:
-    """The exact step, extrapolated from the last few (Anderson): fewer rounds where masses crawl.
+    """The exact step, extrapolated from the last few (Anderson): fewer iterations if masses converge slowly.
 
-    An extrapolation that would raise the objective gives way to the plain step, and what it came from is forgotten.
+    If an extrapolation would raise the objective, the plain step is taken and the memory cleared.
 
     Parameters
     ----------
     memory : int, default=5
-        How many past rounds are extrapolated from.
+        Number of past iterations to extrapolate from.
     """
 
     memory: int = 5
@@ -360,7 +359,7 @@ class Accelerated:
     stiff = False
 
     def step(self, problem: Minimisable, state: State) -> State:
-        """Extrapolate, measure, and take the plain step where that was no good."""
+        """Extrapolate and evaluate; take the plain step if that raises the objective."""
         plain = problem.solve(state)
         moved = plain - state.free
         ahead = plain if not state.memory.steps else self._extrapolated(state, plain, moved)
@@ -378,7 +377,7 @@ class Accelerated:
 
     @staticmethod
     def _extrapolated(state: State, plain: Tensor, moved: Tensor) -> Tensor:
-        """The combination of past rounds whose step would be least, one step further."""
+        """Return the combination of past iterations with the shortest step, advanced by that step."""
         at = torch.stack([*state.memory.steps, state.free]).flatten(2)  # (past, runs, q)
         by = torch.stack([*state.memory.changes, moved]).flatten(2)
         unit = by[-1].abs().amax(1)[None, :, None].clamp_min(torch.finfo(by.dtype).tiny)  # squares must not underflow
@@ -398,20 +397,20 @@ class Accelerated:
 
 @dataclass(frozen=True)
 class Descent(Savable):
-    """Quasi-Newton descent on the objective with the masses minimised out; no rate to choose.
+    """Quasi-Newton descent on the objective with the masses minimized out, without a learning rate.
 
     Parameters
     ----------
     memory : int, default=8
-        How many past steps shape the next one.
+        Number of past steps that shape the next one.
     sufficient : float, default=1e-4
-        A step must bring at least this part of the decrease its slope promises.
+        Minimum decrease of the objective, relative to that expected from the slope.
     backtracks : int, default=30
         How often a step is shortened before the run counts as unable to descend.
     stiff : bool, default=False
-        Begin each step with the metric's matrices of curvature, where it has such: fewer rounds.
+        Begin each step with the metric's curvature matrices, if it has them: fewer iterations.
     least : float, default=0
-        A step that promises to lower the objective by less than this part of it is not taken.
+        Skip steps with a smaller expected relative decrease of the objective.
     """
 
     memory: int = 8
@@ -423,7 +422,7 @@ class Descent(Savable):
     descends = True
 
     def step(self, problem: Minimisable, state: State) -> State:
-        """Try the quasi-Newton step; shorten it where it brings too little."""
+        """Try the quasi-Newton step; shorten it if it gains too little."""
         direction, slopes = state.memory.downhill(state.gradient, state.scale, state.factor)
         if state.scale is None and state.factor is None and not state.memory.steps:
             length = self._first_length(state)
@@ -453,7 +452,7 @@ class Descent(Savable):
                 if rows is not None:
                     trial = trial.select(places(rows, len(slope)))
                 current = current.merged(trial, torch.from_numpy(taken).to(device))
-            # Minimum of the parabola through value, slope and trial, kept within a tenth and a half of the step.
+            # Minimum of the parabola through value, slope and trial, between a tenth and a half of the step.
             with np.errstate(all="ignore"):
                 ideal = -promised / (2.0 * (objectives - before[pending] - promised))
             reach[pending] *= np.clip(np.where(np.isnan(ideal), 0.1, ideal), 0.1, 0.5)
@@ -464,7 +463,7 @@ class Descent(Savable):
 
     @staticmethod
     def _first_length(state: State) -> Tensor:
-        """A first step as long as a tenth of the prototypes' own spread, for want of anything better."""
+        """Scale a first step to a tenth of the prototypes' own spread, for lack of curvature."""
         spread = (state.free - state.free.mean(1, keepdim=True)).flatten(1).norm(dim=1)
         size = state.free.flatten(1).norm(dim=1)
         steep = state.gradient.flatten(1).norm(dim=1).clamp_min(torch.finfo(state.free.dtype).tiny)
@@ -473,7 +472,7 @@ class Descent(Savable):
 
 
 def places(index: Tensor, runs: int) -> Tensor:
-    """Where each of so many runs stands among those of an index; 0 for those that are not there."""
+    """Return the position of each run in an index; 0 for runs that are not in it."""
     back = torch.zeros(runs, dtype=torch.int64, device=index.device)
     back[index] = torch.arange(len(index), device=index.device)
     return back
@@ -481,16 +480,16 @@ def places(index: Tensor, runs: int) -> Tensor:
 
 @dataclass(frozen=True)
 class GradientDescent(Savable):
-    r"""The paper's Algorithm 1: plain gradient steps with the masses held fixed.
+    r"""The paper's Algorithm 1: plain gradient steps with fixed masses.
 
     Parameters
     ----------
     learning_rate : float, default=0.01
-        The rate :math:`\rho`. Where a step would raise the cost it is halved until it does not.
+        The rate :math:`\rho`, halved while a step would raise the cost.
     inner_tol : float, default=1e-3
         :math:`\xi`: the inner loop ends when no prototype moves further than this.
     inner_steps : int, default=100
-        At most this many steps a round.
+        Maximum number of steps per iteration.
 
     Examples
     --------
@@ -515,7 +514,7 @@ class GradientDescent(Savable):
                 )
 
     def step(self, problem: Minimisable, state: State) -> State:
-        """Steps down the cost of eq. 8 for the present masses, then new masses."""
+        """Descend on the cost of eq. 8 for the present masses, then update the masses."""
         cost = problem.fixed(state)
         free = state.free
         value, gradient = cost(free)
@@ -538,7 +537,7 @@ class GradientDescent(Savable):
 
 
 def differentiated(cost: Callable[[Tensor], Tensor]) -> Callable[[Tensor], tuple[Tensor, Tensor]]:
-    """A cost of each run, (runs, ...) -> (runs,), with its gradient."""
+    """Return a function that gives the cost of each run, (runs, ...) -> (runs,), and its gradient."""
 
     def value_and_gradient(u: Tensor) -> tuple[Tensor, Tensor]:
         leaf = u.detach().requires_grad_()
@@ -557,9 +556,9 @@ def minimise_small(
     steps: int = 200,
     tol: float = 1e-14,
 ) -> Tensor:
-    """Minimise a cheap cost of each run, (runs, ...) -> (runs,) and its gradient, by quasi-Newton steps.
+    """Minimize a cheap cost of each run, (runs, ...) -> (runs,) with its gradient, by quasi-Newton steps.
 
-    A run ends when a step gains less than ``tol`` of its cost, but for the first, whose length knows nothing of the unit.
+    A run ends when a step has a relative gain below ``tol``, except the first step, whose length ignores the unit.
     """
     u = start.detach()
     tol = max(tol, float(torch.finfo(u.dtype).eps))  # smaller decreases are rounding

@@ -1,4 +1,4 @@
-"""What groups are, in columns people know."""
+"""Explanations of groups, in the user's columns."""
 
 from softecm.explain.profiles import Profiles, Trait, profile
 from softecm.explain.trees import ExplanationTree

@@ -1,4 +1,4 @@
-"""The columns that groups are explained by: numbers and categories of a table, or stretches of series."""
+"""The columns that explain groups: numbers and categories of a table, or segments of series."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from softecm.spaces.raw import raw_data
 
 IntArray = NDArray[np.intp]
 BoolArray = NDArray[np.bool_]
-STRETCHES = 8  # parts that a series is cut into
+STRETCHES = 8  # segments per series
 DATES = ("date", "datetime")
 NUMBERS = ("number", "duration", *DATES)
 
@@ -27,37 +27,37 @@ Sums = Callable[[FloatArray, FloatArray], tuple[FloatArray, FloatArray]]
 
 
 class Cuts(NamedTuple):
-    """All ways to cut a node's objects in two by one column."""
+    """All ways to split a node's objects by one column."""
 
     thresholds: FloatArray
-    left_sets: BoolArray  # (cuts, sets): where each set lies
-    most_left: BoolArray  # (cuts,): whether most objects go left, and so those without a value
+    left_sets: BoolArray  # (cuts, sets): whether each set goes left
+    most_left: BoolArray  # (cuts,): whether most objects, and so those without a value, go left
     missing: IntArray  # the objects without a value
-    sums: Sums  # of values (objects, sets) and of weights (objects,), sums (cuts, sets) and (cuts,) over what goes left
+    sums: Sums  # of values (objects, sets) and of weights (objects,), sums (cuts, sets) and (cuts,) over the left part
 
 
 @dataclass(frozen=True)
 class Numbers:
-    """A column of numbers; NaN is missing. A cut sends those up to a threshold left."""
+    """A numeric column; NaN is missing. A cut sends values up to a threshold left."""
 
     name: str
     values: FloatArray
     precision: Precision
-    n_tests = 3  # comparisons of a group with the others: of values, of how near and how far they are
+    n_tests = 3  # comparisons of a group with the others: of values, and of two distances
 
     def __len__(self) -> int:
         return len(self.values)
 
     def of_rows(self, rows: IntArray) -> Numbers:
-        """The column of some of the objects."""
+        """Return the column of some of the objects."""
         return replace(self, values=self.values[rows])
 
     def goes_left(self, threshold: float, missing_left: bool) -> BoolArray:
-        """Numbers up to the threshold."""
+        """Return which numbers are at most the threshold."""
         return np.where(np.isfinite(self.values), self.values <= threshold, missing_left)
 
     def places(self, masses: FloatArray) -> FloatArray:
-        """Means; NaN where a set holds no mass."""
+        """Return means; NaN for sets without mass."""
         known = np.isfinite(self.values)
         held = masses[known].sum(0)
         means: FloatArray = np.full(len(held), np.nan)
@@ -65,7 +65,7 @@ class Numbers:
         return means
 
     def cuts(self, rows: IntArray, places: FloatArray, weights: FloatArray) -> Cuts | None:
-        """Between neighbouring numbers."""
+        """Return cuts between neighbouring numbers."""
         values = self.values[rows]
         known = np.isfinite(values)
         order = np.flatnonzero(known)[np.argsort(values[known], kind="stable")]
@@ -79,41 +79,41 @@ class Numbers:
         def sums(gains: FloatArray, weights: FloatArray) -> tuple[FloatArray, FloatArray]:
             return gains[order].cumsum(0)[ends], weights[order].cumsum()[ends]
 
-        left_sets = places <= thresholds[:, None]  # a set that lies nowhere goes right
+        left_sets = places <= thresholds[:, None]  # a set without a place goes right
         return Cuts(thresholds, left_sets, 2 * (ends + 1) >= len(order), np.flatnonzero(~known), sums)
 
     def sides(self, threshold: float) -> tuple[str, str]:
-        """Up to a number, or above it."""
+        """Return the conditions on both sides: up to a number, or above it."""
         at = readable(threshold, self.precision)
         return f"{self.name} ≤ {at}", f"{self.name} > {at}"
 
     def condition(self, low: Sequence[float], high: Sequence[float]) -> str:
-        """Between two numbers."""
+        """Return the condition between two numbers."""
         if not low or not high:
             return self.sides(max(low))[1] if low else self.sides(min(high))[0]
         return f"{readable(max(low), self.precision)} < {self.sides(min(high))[0]}"
 
     def cut_value(self, threshold: float) -> dict[str, object]:
-        """The number."""
+        """Return the threshold."""
         return {"threshold": threshold}
 
     def recode(self, column: Column) -> Column:
-        """Numbers have no codes."""
+        """Return the column: numbers have no codes."""
         return column.as_numbers(self.precision)
 
     def as_numbers(self, precision: Precision) -> Numbers:
-        """As it is."""
+        """Return the column."""
         return self
 
     def as_words(self) -> Words:
-        """Each number by itself."""
+        """Return each number as its own category."""
         words = [None if math.isnan(v) else v for v in self.values.tolist()]
         return Words(self.name, np.array([-1 if w is None else k for k, w in enumerate(words)]), tuple(words))
 
 
 @dataclass(frozen=True)
 class Words:
-    """A column of categories, as codes; -1 is missing. A cut sends one category, by its code, left."""
+    """A categorical column, as codes; -1 is missing. A cut sends one category, by its code, left."""
 
     name: str
     codes: NDArray[np.int64]
@@ -121,29 +121,29 @@ class Words:
 
     @property
     def n_tests(self) -> int:
-        """Comparisons of a group with the others: one a category."""
+        """Comparisons of a group with the others: one per category."""
         return len(self.categories)
 
     def __len__(self) -> int:
         return len(self.codes)
 
     def of_rows(self, rows: IntArray) -> Words:
-        """The column of some of the objects."""
+        """Return the column of some of the objects."""
         return replace(self, codes=self.codes[rows])
 
     def goes_left(self, threshold: float, missing_left: bool) -> BoolArray:
-        """The category of this code."""
+        """Return which objects have the category of this code."""
         return np.where(self.codes >= 0, self.codes == threshold, missing_left)
 
     def places(self, masses: FloatArray) -> FloatArray:
-        """Shares; 0 where a set holds no mass."""
+        """Return shares; 0 for sets without mass."""
         shares = np.stack([masses[self.codes == code].sum(0) for code in range(len(self.categories))], axis=1)
         held = shares.sum(1, keepdims=True)
         parts: FloatArray = np.divide(shares, held, out=np.zeros_like(shares), where=held > 0)
         return parts
 
     def cuts(self, rows: IntArray, places: FloatArray, weights: FloatArray) -> Cuts | None:
-        """One category against all others."""
+        """Return cuts of one category against all others."""
         codes = self.codes[rows]
         known = codes >= 0
         weight: FloatArray = np.bincount(codes[known], weights[known], len(self.categories)).astype(np.float64)
@@ -160,35 +160,35 @@ class Words:
         return Cuts(there.astype(np.float64), left_sets, most_left, np.flatnonzero(~known), sums)
 
     def sides(self, threshold: float) -> tuple[str, str]:
-        """A category, or another."""
+        """Return the conditions on both sides: a category, or another one."""
         word = self.categories[int(threshold)]
         return f"{self.name} is {word}", f"{self.name} is not {word}"
 
     def condition(self, low: Sequence[float], high: Sequence[float]) -> str:
-        """A category, or none of some."""
+        """Return the condition: a category, or none of some."""
         if high:
             return self.sides(high[0])[0]
         return f"{self.name} is not {' or '.join(str(self.categories[int(at)]) for at in low)}"
 
     def cut_value(self, threshold: float) -> dict[str, object]:
-        """The category."""
+        """Return the category."""
         return {"category": str(self.categories[int(threshold)])}
 
     def recode(self, column: Column) -> Column:
-        """By the codes of this column; categories that it does not know have one of their own."""
+        """Recode by the codes of this column; unknown categories share one of their own."""
         words = column.as_words()
         known = {str(word): code for code, word in enumerate(self.categories)}
         into = np.array([*(known.get(str(word), len(known)) for word in words.categories), -1], dtype=np.int64)
         return Words(words.name, into[words.codes], self.categories)
 
     def as_numbers(self, precision: Precision) -> Numbers:
-        """Only where nothing is there."""
+        """Return numbers, if all values are missing."""
         if (self.codes >= 0).any():
             raise ValueError(f"column {self.name!r} must hold numbers, as in the fit; got categories.")
         return Numbers(self.name, np.full(len(self), np.nan), precision)
 
     def as_words(self) -> Words:
-        """As it is."""
+        """Return the column."""
         return self
 
 
@@ -196,12 +196,12 @@ Column: TypeAlias = Numbers | Words
 
 
 def readable(value: float, precision: Precision) -> str:
-    """A number for reading; dates are microseconds since 1970."""
+    """Return a readable number; dates are microseconds since 1970."""
     return precision.median(np.datetime64(round(value), "us") if precision.moment else value)
 
 
 def measured(X: object, names: Sequence[str] | None, count: int | None = None, what: str = "X") -> list[Column]:
-    """The columns of a table, or those made of series, of so many objects where that is known."""
+    """Return the columns of a table or of series, with this number of objects if ``count`` is given."""
     columns = _measured(X, names)
     if count is not None and columns and len(columns[0]) != count:
         raise ValueError(
@@ -238,12 +238,12 @@ def _column(name: str, cells: Cells) -> Column:
 
 
 def _moments(values: FloatArray) -> NDArray[np.datetime64]:
-    """Microseconds since 1970 as dates."""
+    """Return microseconds since 1970 as dates."""
     return np.where(np.isnan(values), np.iinfo(np.int64).min, np.nan_to_num(values)).astype(np.int64).view("M8[us]")
 
 
 def _stretches(series: Sequence[FloatArray], names: Sequence[str] | None) -> list[Column]:
-    """Means of each channel over equal parts of each series' own time."""
+    """Return means of each channel over equal segments of each series' own time."""
     channels = series[0].shape[1]
     if any(one.shape[1] != channels for one in series):
         raise ValueError("series must all have the same number of channels; some have more than others.")

@@ -1,11 +1,12 @@
-r"""Cuts of a table that keep what a credal partition says together: the core of IEMM.
+r"""Splits of a table that preserve a credal partition: the core of IEMM.
 
-The utility of saying A where the truth is B (both non-empty) is, for a number :math:`\lambda`,
+The utility of predicting A if the truth is B (both non-empty) is, for a number :math:`\lambda`,
 
 .. math:: S(A, B) = \left(|B|/|A|\right)^{1/\lambda} [B \subseteq A] \;(\lambda > 0), \qquad
           S(A, B) = \left(|A|/|B|\right)^{1/|\lambda|} [A \subseteq B] \;(\lambda < 0), \qquad [A = B] \;(\lambda = 0),
 
-and :math:`U_i(A) = \sum_B m_i(B)\, S(A, B)`: the belief of A at :math:`\lambda = \infty`, its mass at 0, its commonality at
+and :math:`U_i(A) = \sum_B m_i(B)\, S(A, B)`: the belief of A at :math:`\lambda = \infty`, its mass at 0, its
+commonality at
 :math:`-\infty`. See Lopes de Souza et al., arXiv 2507.12192, 2025.
 """
 
@@ -21,11 +22,11 @@ from softecm.belief import FocalSets
 from softecm.explain.columns import BoolArray, Column, Cuts, IntArray
 from softecm.explain.effects import FloatArray
 
-EQUAL = 1e-12  # costs that differ by less are equal: then the first column and the lowest threshold are taken
+EQUAL = 1e-12  # smaller differences of costs are ties: take the first column and the lowest threshold
 
 
 def utilities(focal: FocalSets, lam: float) -> FloatArray:
-    """S (f, f): how right it is to say the row's set where the column's set is meant.
+    """Return S (f, f): the utility of predicting the row's set if the truth is the column's set.
 
     Examples
     --------
@@ -47,40 +48,40 @@ def utilities(focal: FocalSets, lam: float) -> FloatArray:
 
 @dataclass(frozen=True)
 class Cut:
-    """Where a node is divided: numbers up to a threshold, or one category, go left."""
+    """A split of a node: numbers up to a threshold, or one category, go left."""
 
     column: int
-    threshold: float  # of numbers; the code of a category
+    threshold: float  # of numbers, or the code of a category
     cost: float
-    missing_left: bool  # where objects without a value go: with most of the node
-    clean: bool = False  # no mass is cut off
+    missing_left: bool  # whether objects without a value go left, like most of the node
+    clean: bool = False  # no mass is lost
 
     def left(self, column: Column) -> BoolArray:
-        """Which objects go left."""
+        """Return which objects go left."""
         return column.goes_left(self.threshold, self.missing_left)
 
 
 @dataclass(frozen=True)
 class Material:
-    """What cuts are judged by: the columns, utilities, and where each set lies in each column."""
+    """Data for evaluating cuts: the columns, utilities, and the position of each set in each column."""
 
     columns: Sequence[Column]
     masses: FloatArray  # (n, f), weighted, without the empty set
     gains: FloatArray  # (n, f): U_i(A)
     places: Sequence[FloatArray]  # of numbers (f,): means of the sets; of categories (f, categories): shares
     bold: bool
-    clean_first: bool  # a cut that cuts off no mass is taken before any other
+    clean_first: bool  # prefer a cut that loses no mass
 
     @classmethod
     def of(
         cls, columns: Sequence[Column], masses: FloatArray, focal: FocalSets, lam: float, *, clean_first: bool
     ) -> Material:
-        """From masses (n, f) without the empty set; weights are in them."""
+        """Build the material from weighted masses (n, f) without the empty set."""
         places = [column.places(masses) for column in columns]
         return cls(columns, masses, masses @ utilities(focal, lam).T, places, lam <= 0, clean_first)
 
     def best(self, rows: IntArray, sets: IntArray) -> tuple[Cut, IntArray] | None:
-        """The cheapest cut of a node and the sets that go left; None where none parts the sets."""
+        """Return the cheapest cut of a node and the sets that go left; None if none separates the sets."""
         best: tuple[Cut, IntArray] | None = None
         masses, gains = self.masses[np.ix_(rows, sets)], self.gains[np.ix_(rows, sets)]
         weights = self.masses[rows].sum(1)
@@ -95,15 +96,15 @@ class Material:
 
 @dataclass(frozen=True)
 class _Node:
-    """Utilities of a node's objects for its sets, and what their sums cost."""
+    """Utilities of a node's objects for its sets, and the cost of their sums."""
 
     gains: FloatArray  # (objects, sets)
     weights: FloatArray  # (objects,)
     bold: bool
-    plain: _Node | None = None  # the same with masses instead of utilities, where clean cuts are wanted
+    plain: _Node | None = None  # the same with masses instead of utilities, for clean cuts
 
     def cheapest(self, j: int, cuts: Cuts) -> tuple[Cut, IntArray] | None:
-        """The best of the cuts of column j, and the sets that go left."""
+        """Return the best cut of column j, and the sets that go left."""
         costs = self.costs(cuts)
         clean = np.zeros(len(costs), dtype=np.bool_) if self.plain is None else self.plain.costs(cuts) <= EQUAL
         among = np.flatnonzero(np.isfinite(costs) & (clean if clean.any() else True))
@@ -114,22 +115,22 @@ class _Node:
         return cut, np.flatnonzero(cuts.left_sets[k])
 
     def costs(self, cuts: Cuts) -> FloatArray:
-        """What each cut costs; infinite where it does not part the sets."""
+        """Return the cost of each cut; infinite if it does not separate the sets."""
         left_sets, missing_left = cuts.left_sets, cuts.most_left[:, None]
         gains, weights = cuts.sums(self.gains, self.weights)
         gains = gains + missing_left * self.gains[cuts.missing].sum(0)
         weights = np.broadcast_to(weights[:, None], gains.shape) + missing_left * self.weights[cuts.missing].sum()
         here, there = left_sets.sum(1), (~left_sets).sum(1)
         total, whole = self.gains.sum(0), float(self.weights.sum())
-        if self.bold:  # what is kept, and how wrong it is on average
+        if self.bold:  # utility kept, and the mean error
             left = (left_sets * (weights - gains)).sum(1) / np.maximum(here, 1)
             right = (~left_sets * ((whole - weights) - (total - gains))).sum(1) / np.maximum(there, 1)
             cost = left + right
-        else:  # utility that is cut off
+        else:  # utility lost
             cost = (~left_sets * gains + left_sets * (total - gains)).sum(1)
         return np.where((here > 0) & (there > 0), cost / max(whole, 1e-300), np.inf)
 
 
 def _better(cut: Cut, other: Cut) -> bool:
-    """Whether a cut of a later column is better: clean where the other is not, else cheaper."""
+    """Whether a cut of a later column is better: clean if the other is not, otherwise cheaper."""
     return cut.clean if cut.clean != other.clean else cut.cost < other.cost - EQUAL

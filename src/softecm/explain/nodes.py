@@ -1,4 +1,4 @@
-"""The parts of a tree that explains groups, and how they are read, as text, as JSON and as a figure."""
+"""The nodes of an explanation tree, and their form as text, JSON and figure."""
 
 from __future__ import annotations
 
@@ -18,52 +18,52 @@ from softecm.plots.style import axes, set_colors
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-LONGEST = 28  # signs of a condition before the line is broken
+LONGEST = 28  # characters of a condition before a line break
 
 
 @dataclass(frozen=True)
 class Leaf:
-    """A part of the table and the set that is said of its objects."""
+    """A part of the table and the set predicted for its objects."""
 
     column: int  # of the mass matrix
     objects: int
-    masses: FloatArray  # (f + 1,) their mean masses
-    utility: float  # mean U of what is said
-    path: tuple[tuple[Cut, bool], ...]  # the cuts that lead here, and whether it lies left of them
+    masses: FloatArray  # (f + 1,) mean masses
+    utility: float  # mean U of the predicted set
+    path: tuple[tuple[Cut, bool], ...]  # the cuts on the way, and whether it is on their left
     depth = 0
 
     def leaves(self) -> Iterator[Leaf]:
-        """This one."""
+        """Yield this leaf."""
         yield self
 
     def number(self, columns: Sequence[Column], rows: IntArray, first: int, which: IntArray) -> int:
-        """Give its objects the number ``first`` in ``which``, and return the next."""
+        """Number its objects ``first`` in ``which``, and return the next number."""
         which[rows] = first
         return first + 1
 
     def conditions(self, columns: Sequence[Column]) -> list[str]:
-        """What holds here, one condition a column."""
+        """Return the conditions of this leaf, one per column."""
         steps: dict[int, tuple[list[float], list[float]]] = {}
         for cut, left in self.path:
             steps.setdefault(cut.column, ([], []))[left].append(cut.threshold)
         return [columns[j].condition(*bounds) for j, bounds in steps.items()]
 
     def counted(self) -> str:
-        """How many objects it has, and how right it is."""
+        """Return its number of objects and its utility as text."""
         return f" ({number_of(self.objects, 'object')}, {self.utility:.2f})"
 
     def lines(self, columns: Sequence[Column], labels: Sequence[str], lead: str = "") -> list[str]:
-        """As text; ``lead`` is the condition before it."""
+        """Return the leaf as text; ``lead`` is the condition before it."""
         return [f"{lead}: {labels[self.column]}{self.counted()}" if lead else f"{labels[self.column]}{self.counted()}"]
 
     def as_dict(self, columns: Sequence[Column], labels: Sequence[str]) -> Mapping[str, object]:
-        """As JSON has it."""
+        """Return the leaf for JSON."""
         return {"set": labels[self.column], "objects": self.objects, "utility": self.utility}
 
 
 @dataclass(frozen=True)
 class Branch:
-    """A cut and what lies on either side."""
+    """A cut and its two sides."""
 
     cut: Cut
     left: Node
@@ -71,16 +71,16 @@ class Branch:
 
     @property
     def objects(self) -> int:
-        """How many are below."""
+        """Number of objects below."""
         return self.left.objects + self.right.objects
 
     @property
     def depth(self) -> int:
-        """How many cuts follow each other."""
+        """Maximum number of successive cuts."""
         return 1 + max(self.left.depth, self.right.depth)
 
     def leaves(self) -> Iterator[Leaf]:
-        """From left to right."""
+        """Yield the leaves from left to right."""
         yield from self.left.leaves()
         yield from self.right.leaves()
 
@@ -90,7 +90,7 @@ class Branch:
         return self.right.number(columns, rows[~left], self.left.number(columns, rows[left], first, which), which)
 
     def lines(self, columns: Sequence[Column], labels: Sequence[str], lead: str = "") -> list[str]:
-        """As text, a line a cut, what follows from it indented."""
+        """Return the branch as text, one line per cut, its consequences indented."""
         lines, indent = [lead] if lead else [], "    " if lead else ""
         for words, child in zip(
             columns[self.cut.column].sides(self.cut.threshold), (self.left, self.right), strict=True
@@ -99,7 +99,7 @@ class Branch:
         return lines
 
     def as_dict(self, columns: Sequence[Column], labels: Sequence[str]) -> Mapping[str, object]:
-        """As JSON has it."""
+        """Return the branch for JSON."""
         column = columns[self.cut.column]
         return {
             "column": column.name,
@@ -115,19 +115,19 @@ Node: TypeAlias = Branch | Leaf
 
 
 def n_leaves(tree: Node) -> int:
-    """How many rules a tree has."""
+    """Return the number of rules of a tree."""
     return sum(1 for _ in tree.leaves())
 
 
 def leaf_numbers(tree: Node, columns: Sequence[Column]) -> IntArray:
-    """The leaf of each object, counted from the left."""
+    """Return the leaf of each object, counted from the left."""
     which = np.zeros(len(columns[0]), dtype=np.intp)
     tree.number(columns, np.arange(len(which)), 0, which)
     return which
 
 
 def sets_of(tree: Node, columns: Sequence[Column]) -> IntArray:
-    """The column of the mass matrix that is said of each object."""
+    """Return the mass column predicted for each object."""
     columns_of_masses: IntArray = np.array([leaf.column for leaf in tree.leaves()], dtype=np.intp)[
         leaf_numbers(tree, columns)
     ]
@@ -135,7 +135,7 @@ def sets_of(tree: Node, columns: Sequence[Column]) -> IntArray:
 
 
 def draw(tree: Node, columns: Sequence[Column], focal: FocalSets, ax: Axes | None) -> Axes:
-    """The cuts as text, the leaves in the colours of their sets, the width of a line by the objects that go there."""
+    """Draw cuts as text and leaves in the colours of their sets; line widths show the number of objects."""
     ax = axes(ax)
     colors, labels = set_colors(focal), focal.labels()
     total = tree.objects

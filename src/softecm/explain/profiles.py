@@ -19,13 +19,13 @@ from softecm.belief.assignments import belonging
 from softecm.explain.columns import Column, Numbers, Words, measured, readable
 from softecm.explain.effects import Effect, cliffs_delta, quantile
 
-FEWEST = 3  # objects of a group, and with a value in a column, for anything to be said
-IN_SENTENCE = 3  # traits in a sentence
-UNLIKE = 0.5  # spreads within groups: a difference that may be smaller is not worth naming
-DISTINCT = 100.0  # spreads within groups: more are as good
+FEWEST = 3  # minimum number of objects of a group, and with a value in a column
+IN_SENTENCE = 3  # maximum number of traits in a sentence
+UNLIKE = 0.5  # spreads within groups: minimum difference worth naming
+DISTINCT = 100.0  # spreads within groups: larger differences are equivalent
 UNIT = re.compile(r"(.*\S)\s*[(\[](?!\d+[)\]])([^()\[\]]{1,12})[)\]]")  # "x (2)" is the second column called x
-HAS, LIKE = " has ", "; most like "  # after which, and before which, a sentence has the name of a group
-NORMAL = math.sqrt(math.pi / 2)  # a normal deviation by its mean distance; a median's error by that of the mean
+HAS, LIKE = " has ", "; most like "  # what precedes and follows the name of a group in a sentence
+NORMAL = math.sqrt(math.pi / 2)  # ratio of standard and mean absolute deviation; of the errors of median and mean
 CLEARER = 0.2  # by which "around" or "far from" must beat the simpler "higher" or "lower"
 
 
@@ -36,25 +36,25 @@ class Trait:
     Attributes
     ----------
     group : str
-        A cluster, a set of clusters, or the empty set, as the partition's focal sets are labelled.
+        A cluster, a set of clusters, or the empty set, labelled like the partition's focal sets.
     column : str
     how : {"higher", "lower", "around", "far from", "more often", "seldom"}
     effect, low, high : float
-        Cliff's delta in the direction said, from 0 to 1, and its interval.
+        Cliff's delta in the direction of ``how``, from 0 to 1, and its interval.
     here, elsewhere : object
         Medians of numbers, shares of a category.
     category : object
-        Whose share it is; None for numbers.
+        The category of a share; None for numbers.
     distinguishes : bool
-        Whether the interval leaves out 0 and the effect is large enough.
+        Whether the interval excludes 0 and the effect is large enough.
     precision : Precision
-        How ``here`` and ``elsewhere`` are shown. Those of dates are microseconds since 1970.
+        Precision for displaying ``here`` and ``elsewhere``. Those of dates are microseconds since 1970.
     unit : str
-        Of the column's numbers, where its cells have one.
+        Of the column's numbers, if its cells have one.
     spread : float
-        Standard deviation of the group's numbers, judged by their mean distance from the median.
+        Standard deviation of the group's numbers, estimated from their mean distance to the median.
     error : float
-        Standard error of ``here``; of numbers alone.
+        Standard error of ``here``; only for numbers.
     """
 
     group: str
@@ -85,16 +85,16 @@ class Trait:
 
 
 def in_time(how: str) -> str:
-    """How dates differ."""
+    """Return how dates differ."""
     return {"higher": "later", "lower": "earlier"}.get(how, how)
 
 
 @dataclass(frozen=True)
 class Profiles(Sequence[Trait]):
-    """Traits of all groups, for each the strongest first; made by :func:`profile`."""
+    """Traits of all groups, each group's strongest first; made by :func:`profile`."""
 
     traits: tuple[Trait, ...]
-    sizes: dict[str, int]  # objects of each group
+    sizes: dict[str, int]  # number of objects of each group
 
     def __len__(self) -> int:
         return len(self.traits)
@@ -106,13 +106,13 @@ class Profiles(Sequence[Trait]):
         return iter(self.traits)
 
     def of(self, group: str, *, all: bool = False) -> tuple[Trait, ...]:
-        """The traits of one group that distinguish it, or all of them."""
+        """Return the traits that distinguish a group, or all of them."""
         if group not in self.sizes:
             raise ValueError(f"group must be one of {', '.join(map(repr, self.sizes))}; got {group!r}.")
         return tuple(trait for trait in self.traits if trait.group == group and (all or trait.distinguishes))
 
     def untold(self, group: str) -> str:
-        """What is said of a group that no column distinguishes."""
+        """Return the text for a group that no column distinguishes."""
         if sum(size for name, size in self.sizes.items() if name not in (group, "∅")) < FEWEST:
             return f"too few others to compare with ({FEWEST} needed)"
         if not any(trait.group == group for trait in self):
@@ -120,7 +120,7 @@ class Profiles(Sequence[Trait]):
         return "outliers in different ways: no single column separates them" if group == "∅" else "nothing stands out"
 
     def sentence(self, group: str, noun: str = "object") -> str:
-        """What a group is, in one sentence: its size, what is typical of it, what sets it apart from the nearest group.
+        """Describe a group in one sentence: its size, its typical values, its difference from the nearest group.
 
         Examples
         --------
@@ -136,11 +136,11 @@ class Profiles(Sequence[Trait]):
         return f"{group}{HAS}{counted}: {typical}{self._unlike_nearest(group)}."
 
     def sentences(self, noun: str = "object") -> dict[str, str]:
-        """One sentence for each group."""
+        """Return one sentence for each group."""
         return {group: self.sentence(group, noun) for group in self.sizes}
 
     def _unlike_nearest(self, group: str) -> str:
-        """In what a group differs most from the one it is most like, where that is not yet said; of numbers."""
+        """Return in which number a group differs most from its most similar one, unless already stated."""
         here = {name: {t.column: t for t in self.of(name, all=True) if t.category is None} for name in self.sizes}
         shared = [c for c in here[group] if all(c in one for one in here.values() if one)]
         others = [name for name, one in here.items() if one and name not in (group, "∅") and "∪" not in name]
@@ -158,7 +158,7 @@ class Profiles(Sequence[Trait]):
         return f"{LIKE}{nearest}, but {split_unit(column)[0]} {own}, not {other}"
 
     def to_frame(self, backend: str | None = None) -> Any:
-        """A data frame, one row per group and column."""
+        """Return a data frame, one row per group and column."""
         names = ("group", "column", "how", "category", "effect", "low", "high", "here", "elsewhere", "distinguishes")
         columns = {name: [getattr(trait, name) for trait in self.traits] for name in names}
         columns["category"] = ["" if value is None else str(value) for value in columns["category"]]
@@ -173,14 +173,14 @@ class Profiles(Sequence[Trait]):
 
 
 def _spreads_between(one: Trait, other: Trait, errors: float) -> float:
-    """How far apart two groups are in a column of numbers, in spreads within them: at least, beyond so many errors."""
+    """Return the difference of two groups in a numeric column, in spreads within them, minus this many errors."""
     gap, spread = abs(one.here - other.here), math.hypot(one.spread, other.spread) / math.sqrt(2)
     beyond = gap - errors * math.hypot(one.error, other.error)
     return beyond / max(spread, gap / DISTINCT) if beyond > 0 else 0.0
 
 
 def renamed(sentence: str, names: Mapping[str, str]) -> str:
-    """A group's sentence with other names for it and for the nearest group; words of the table stay as they are.
+    """Rename a group and the nearest group in a sentence; words of the table don't change.
 
     Examples
     --------
@@ -197,7 +197,7 @@ def renamed(sentence: str, names: Mapping[str, str]) -> str:
 
 
 def _typical(trait: Trait) -> str:
-    """A trait with rounded numbers, their unit and separators; without numbers, how it differs."""
+    """Return a trait with rounded numbers, their unit and separators; without numbers, how it differs."""
     name = split_unit(trait.column)[0]
     if math.isnan(trait.here):
         return f"{name} {trait.how}"
@@ -208,7 +208,7 @@ def _typical(trait: Trait) -> str:
 
 
 def split_unit(column: str) -> tuple[str, str]:
-    """A column's name and the unit that it ends with in brackets, if any.
+    """Split a column's name from a unit in brackets at its end, if any.
 
     Examples
     --------
@@ -220,12 +220,12 @@ def split_unit(column: str) -> tuple[str, str]:
 
 
 def in_unit(value: float, trait: Trait, unit: str = "") -> str:
-    """A number or a date in the column's own precision, with the unit of its cells, or another that its name has."""
+    """Return a number or a date in the column's own precision, with the unit of its cells or of its name."""
     return with_unit(readable(value, trait.precision), trait.unit or unit)
 
 
 def _in_sentence(value: float, trait: Trait) -> str:
-    """The same with the unit that a sentence takes out of the column's name."""
+    """The same with the unit that a sentence takes from the column's name."""
     return in_unit(value, trait, split_unit(trait.column)[1])
 
 
@@ -237,31 +237,31 @@ def profile(
     level: float = 0.95,
     least: float = 0.3,
 ) -> Profiles:
-    """What each group is: columns ranked by how much they tell its objects from all others.
+    """Describe each group: columns ranked by how well they distinguish its objects from all others.
 
-    Groups are the sets of clusters that objects are assigned to (largest mass), ∅ for those that belong nowhere; these are
-    not among the others that a group is compared with. The effect is Cliff's delta (:mod:`softecm.explain.effects`); of a
-    number it is taken of the value itself ("higher", "lower"), of how close it is to the group's median ("around"), and of
-    how far it is from the others' median ("far from"). Intervals hold together for all columns of a group. They describe:
-    where the groups were found in these very columns, something had to differ.
+    Groups are the sets of clusters to which objects are assigned (largest mass), ∅ for outliers, which are not among
+    the others that a group is compared with. The effect is Cliff's delta (:mod:`softecm.explain.effects`); for a
+    number, of the value itself ("higher", "lower"), of its distance from the group's median ("around"), or from the
+    others' median ("far from"). Intervals hold jointly for all columns of a group. They are descriptive: groups found
+    in these very columns necessarily differ in some.
 
     Parameters
     ----------
     partition : CredalPartition
     X : a table (data frame or 2-D array), or series (3-D array or list of arrays)
-        Of the same objects, in the same order; need not be what was clustered. Series are told by stretches of
+        Of the same objects, in the same order; need not be what was clustered. Series are described by segments of
         their time.
     columns : sequence of str, optional
         Names for the columns of an array, or for the channels of series.
     level : float, default=0.95
         Of the intervals, together.
     least : float, default=0.3
-        Effect from which a column is said to distinguish a group.
+        Minimum effect for a column to distinguish a group.
 
     Returns
     -------
     Profiles
-        ``of(group)``, ``to_frame()``; ``print`` says it in words.
+        ``of(group)``, ``to_frame()``; ``print`` shows it in words.
 
     Examples
     --------
@@ -299,7 +299,7 @@ def _traits(
     level: float,
     least: float,
 ) -> list[Trait]:
-    """Of one group, the strongest first."""
+    """Return the traits of one group, the strongest first."""
     errors = quantile(level, sum(column.n_tests for column in measured))
     traits = [trait for column in measured if (trait := _trait(column, group, inside, others, errors))]
     judged = [replace(trait, distinguishes=trait.low > 0 and trait.effect >= least) for trait in traits]
@@ -309,7 +309,7 @@ def _traits(
 def _trait(
     column: Column, group: str, inside: NDArray[np.bool_], outside: NDArray[np.bool_], errors: float
 ) -> Trait | None:
-    """What distinguishes a group from those outside in a column; None where there are too few values."""
+    """Return what distinguishes a group from those outside in a column; None if there are too few values."""
     if isinstance(column, Numbers):
         return _of_numbers(column, group, inside, outside, errors)
     return _of_words(column, group, inside, outside, errors)
@@ -350,7 +350,7 @@ def _of_words(
         effects.append((effect if effect.size >= 0 else effect.turned(), code))
     best, code = max(
         effects, key=lambda pair: (round(pair[0].size, 9), float((here == pair[1]).mean()))
-    )  # rather yes than no
+    )  # more often than not
     shares = float((here == code).mean()), float((others == code).mean())
     how = "more often" if shares[0] >= shares[1] else "seldom"
     return Trait(group, column.name, how, *best, *shares, column.categories[code])

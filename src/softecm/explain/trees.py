@@ -1,4 +1,4 @@
-"""A small decision tree that explains a credal partition with its doubt, by any table of the same objects."""
+"""A small decision tree that explains a credal partition and its uncertainty by any table of the same objects."""
 
 from __future__ import annotations
 
@@ -25,36 +25,36 @@ from softecm.scores.checks import as_partition
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-LAMBDAS = (-math.inf, -1.0, 0.0, 1.0, math.inf)  # at which a tree is judged, bold to cautious
-BOUNDED = 2.0  # with a larger lambda the best answer everywhere is Ω (or, bold, a single cluster)
-FEWEST = 2  # objects of a fold
-DIGITS = 6  # of masses, as a file of a partition has them: its tree is that of the fit
+LAMBDAS = (-math.inf, -1.0, 0.0, 1.0, math.inf)  # at which a tree is evaluated, bold to cautious
+BOUNDED = 2.0  # with a larger lambda the best prediction is always Ω (or, bold, a single cluster)
+FEWEST = 2  # minimum number of objects per fold
+DIGITS = 6  # of masses, as in a saved partition, whose tree is then that of the fit
 
 
 class ExplanationTree(BaseEstimator):
-    r"""Rules that say which set of clusters an object is in: a decision tree for a credal partition (IEMM).
+    r"""Rules that predict an object's set of clusters: a decision tree for a credal partition (IEMM).
 
-    Each cut divides the objects, and the sets by where their centroids lie, so that as little as possible of what the
-    partition says is cut off. There are at most as many leaves as sets; a set may have several. The table need not be what
-    was clustered: series or texts are explained by the patients' table.
+    Each cut divides the objects, and the sets by the position of their centroids, so that as little of the partition's
+    information as possible is lost. There are at most as many leaves as sets; a set may have several. The table need
+    not be what was clustered: a table of patients can explain series or texts.
 
-    How right a leaf is that says A of an object which is in B depends on ``lam``: with a cautious tree (above 0) a set that
-    contains B is partly right, :math:`(|B|/|A|)^{1/\lambda}`; with a bold one (below 0) a part of B is; at 0 only B itself.
-    The mean of it over objects and their masses is the representativeness R of the tree, from 0 to 1.
+    The utility of a leaf that predicts A for an object in B depends on ``lam``: for a cautious tree (above 0) a set
+    that contains B is partly right, :math:`(|B|/|A|)^{1/\lambda}`; for a bold one (below 0) a part of B is; at 0 only B
+    itself. Its mean over objects and their masses is the representativeness R of the tree, from 0 to 1.
 
     Parameters
     ----------
     lam : float, default=1.0
-        From ``-inf`` (bold: names single clusters) over 0 to ``inf`` (cautious: names sets).
+        From ``-inf`` (bold: predicts single clusters) over 0 to ``inf`` (cautious: predicts sets).
     leaves : {"auto", "best", "own"}, default="auto"
-        What a leaf says: "best", the set of most utility to its objects; "own", the set whose centroid it holds, as
-        published. With "best", a cut that cuts off no mass at all is taken before any other, so that groups which are
-        boxes in the table are found as they are. "auto" is "best" where ``abs(lam)`` is at most 2: beyond, the best would
-        always be Ω, or single clusters.
+        What a leaf predicts: "best", the set with the highest utility for its objects; "own", the set of its centroid,
+        as published. With "best", cuts that lose no mass are preferred, so that groups that are boxes in the table are
+        found exactly. "auto" is "best" if ``abs(lam)`` is at most 2: beyond, the best would always be Ω, or single
+        clusters.
     min_gain : float, default=0.005
-        A last cut that raises R by less is taken back, and any cut that does not raise it. For leaves that are "best".
+        Undo a last cut that raises R by less, and any cut that does not raise it. For "best" leaves.
     cv : int, default=5
-        Parts of the table for an honest R: each part is judged by a tree that has not seen it. 0 leaves it out.
+        Number of folds for cross-validating R. 0 skips it.
 
     Attributes
     ----------
@@ -63,13 +63,13 @@ class ExplanationTree(BaseEstimator):
     representativeness_ : dict
         R at several lambda, on the objects of the fit.
     honest_ : dict
-        The same for objects that a tree has not seen; empty without ``cv``.
+        The same for held-out objects; empty without ``cv``.
     ceiling_ : dict
-        The most that anything could reach that says one set of each object.
+        The maximum over predictions of one set per object.
     mistakes_ : ndarray of int
-        Objects of whose own set (largest mass) nothing is right in what is said of them; outliers are not among them.
+        Objects for which the prediction has no utility given their own set (largest mass), except outliers.
     nowhere_ : int
-        How many outliers there are: no rule says of an object that it belongs nowhere.
+        Number of outliers: no rule predicts that an object belongs nowhere.
     n_features_in_, feature_names_in_, focal_sets_
 
     Examples
@@ -113,15 +113,15 @@ class ExplanationTree(BaseEstimator):
         *,
         columns: Sequence[str] | None = None,
     ) -> Self:
-        """Find the rules.
+        """Fit the rules.
 
         Parameters
         ----------
         partition : CredalPartition
-        table : data frame, 2-D array, or series (told by stretches of their time)
-            Of the same objects, in the same order. Gaps are welcome: an object without a value goes with most of the others.
+        table : data frame, 2-D array, or series (described by segments of their time)
+            Of the same objects, in the same order. Missing values are allowed and go with most of the others.
         sample_weight : array-like of shape (n,), optional
-            How often each object counts.
+            Weight of each object.
         columns : sequence of str, optional
             Names for the columns of an array.
         """
@@ -149,7 +149,7 @@ class ExplanationTree(BaseEstimator):
     def _honest(
         self, grown: Callable[[IntArray], Node], columns: Sequence[Column], own: FloatArray
     ) -> dict[float, float]:
-        """R of objects that the tree which judges them has not seen."""
+        """Return R on held-out objects."""
         rows = np.flatnonzero(own.sum(1) > 0)
         parts = min(int(self.cv), len(rows) // FEWEST)
         if parts < 2:
@@ -173,10 +173,10 @@ class ExplanationTree(BaseEstimator):
         lam = float(self.lam)
         return lam, self.leaves == "best" or (self.leaves == "auto" and abs(lam) <= BOUNDED)
 
-    # ------------------------------------------------------------------ what it says
+    # ------------------------------------------------------------------ prediction
 
     def predict(self, table: object) -> NDArray[np.object_]:
-        """The set of clusters that the rules say of each object, as tuples, (n,)."""
+        """Return the set of clusters predicted for each object, as tuples, (n,)."""
         chosen_sets = self._leaves_of(table)[0]
         sets = np.empty(len(self.focal_sets_) + 1, dtype=object)
         sets[:] = [(), *self.focal_sets_.sets]
@@ -184,7 +184,7 @@ class ExplanationTree(BaseEstimator):
         return chosen
 
     def predict_partition(self, table: Any) -> CredalPartition:
-        """A credal partition: each object has the mean masses of the objects of its leaf."""
+        """Return a credal partition in which each object has the mean masses of its leaf."""
         leaves, which = self.leaves_, self._leaves_of(table)[1]
         masses = np.stack([leaf.masses for leaf in leaves])[which]
         return CredalPartition(masses / masses.sum(1, keepdims=True), self.focal_sets_)
@@ -202,22 +202,22 @@ class ExplanationTree(BaseEstimator):
         return list(self.tree_.leaves())
 
     def rules(self) -> list[str]:
-        """A line a leaf: the set, and the bounds of each column that lead to it."""
+        """Return one line per leaf: the set, and its bounds in each column."""
         labels = self.focal_sets_.labels()
         return [f"{labels[leaf.column]}: {rule}{leaf.counted()}" for leaf, rule in self.rules_by_leaf()]
 
     def rules_by_leaf(self) -> list[tuple[Leaf, str]]:
-        """The leaves in the order of what they say, each with the bounds that lead to it."""
+        """Return the leaves ordered by their sets, each with its bounds."""
         ordered = sorted(self.leaves_, key=lambda leaf: leaf.column)
         return [(leaf, " and ".join(leaf.conditions(self._columns)) or "always") for leaf in ordered]
 
     def export_text(self) -> str:
-        """The tree as text, a line a cut, what follows from it indented."""
+        """Return the tree as text, one line per cut, its consequences indented."""
         check_is_fitted(self)
         return "\n".join(self.tree_.lines(self._columns, self.focal_sets_.labels()))
 
     def summary(self) -> str:
-        """How well the rules say what the partition says."""
+        """Return how well the rules represent the partition, in words."""
         check_is_fitted(self)
         lam, n, m = float(self.lam), len(self.leaves_), len(self.mistakes_)
         k, rules = self.nowhere_, number_of(n, "rule")
@@ -228,7 +228,7 @@ class ExplanationTree(BaseEstimator):
         return f"{rules}: agreement with the groups {own:.2f} of at most {most:.2f}{new}; {wrong}{nowhere}."
 
     def to_dict(self) -> dict[str, Any]:
-        """The tree and how good it is, as JSON has it."""
+        """Return the tree and its quality for JSON."""
         check_is_fitted(self)
         table = {
             name: {str(at): value for at, value in values.items()}
@@ -253,7 +253,7 @@ class ExplanationTree(BaseEstimator):
         Parameters
         ----------
         ax : matplotlib axes, optional
-            Where to draw; new ones by default.
+            Axes to draw on; new ones by default.
         """
         check_is_fitted(self)
         return draw(self.tree_, self._columns, self.focal_sets_, ax)
@@ -271,13 +271,13 @@ def _grown(
     min_gain: float,
     rows: IntArray,
 ) -> Node:
-    """The tree of some objects with weighted masses (n, f + 1): they count as far as they belong somewhere."""
+    """Return the tree of some objects with weighted masses (n, f + 1), without the mass of the empty set."""
     masses = masses[rows].round(DIGITS) if best else masses[rows]
     own = [column.of_rows(rows) for column in columns]
     material = Material.of(own, masses[:, 1:], focal, lam, clean_first=best)
     sets = np.flatnonzero(masses[:, 1:].sum(0) > 0)
     if not len(sets):
-        sets = np.arange(1)  # everything lies on the empty set: anything said is as good
+        sets = np.arange(1)  # everything belongs nowhere: all predictions are equal
     least = min_gain * max(float(masses[:, 1:].sum()), 1e-300)
     return _Growing(material, masses, focal, best, least).node(np.arange(len(rows)), sets, ())
 
@@ -288,7 +288,7 @@ class _Growing:
     masses: FloatArray
     focal: FocalSets
     best: bool
-    least: float  # utility that a cut must bring
+    least: float  # minimum utility gained by a cut
 
     def node(self, rows: IntArray, sets: IntArray, path: tuple[tuple[Cut, bool], ...]) -> Node:
         leaf = self._leaf(rows, sets, path)
@@ -310,7 +310,7 @@ class _Growing:
         return whole
 
     def _moved(self, tree: Node, rows: IntArray, path: tuple[tuple[Cut, bool], ...]) -> Node:
-        """The same cuts of other objects, at another place of the tree."""
+        """Return the same cuts for other objects, at another position of the tree."""
         if isinstance(tree, Leaf):
             return self._leaf_of(tree.column - 1, rows, path)
         goes = tree.cut.left(self.material.columns[tree.cut.column].of_rows(rows))
@@ -318,7 +318,7 @@ class _Growing:
         return Branch(tree.cut, left, self._moved(tree.right, rows[~goes], (*path, (tree.cut, False))))
 
     def _union(self, sets: IntArray) -> IntArray:
-        """All of a leaf's sets in one, where that is a focal set; else the sets themselves."""
+        """Return the union of a leaf's sets if it is a focal set; otherwise the sets themselves."""
         whole = self.focal.membership[sets].any(0)
         union = np.flatnonzero((self.focal.membership == whole).all(1))
         return union if len(union) else sets
@@ -333,7 +333,7 @@ class _Growing:
         return self._leaf_of(int(among[np.argmax(self.material.gains[rows].sum(0)[among])]), rows, path)
 
     def _leaf_of(self, chosen: int, rows: IntArray, path: tuple[tuple[Cut, bool], ...]) -> Leaf:
-        """That says this set."""
+        """Return a leaf that predicts this set."""
         held, weight = self.masses[rows].sum(0), float(self.masses[rows].sum())
         inside = float(held[1:].sum())
         utility = float(self.material.gains[rows, chosen].sum()) / inside if inside > 0 else 0.0
@@ -366,7 +366,7 @@ def _weights(sample_weight: ArrayLike | None, count: int) -> FloatArray:
 
 
 def _alike(columns: Sequence[Column], fitted: Sequence[Column]) -> list[Column]:
-    """The columns of another table in the order of the fit, by name, else by place."""
+    """Return the columns of another table in the order of the fit, by name or else by position."""
     by_name = {column.name: column for column in columns}
     if all(column.name in by_name for column in fitted):
         chosen = [by_name[column.name] for column in fitted]
@@ -381,11 +381,11 @@ def _alike(columns: Sequence[Column], fitted: Sequence[Column]) -> list[Column]:
     return [like.recode(column) for column, like in zip(chosen, fitted, strict=True)]
 
 
-# ---------------------------------------------------------------------------------------------------- answering
+# ---------------------------------------------------------------------------------------------------- scoring
 
 
 def _score(masses: FloatArray, focal: FocalSets, sets: IntArray | None, lam: float) -> float:
-    """Representativeness of sets said of objects with weighted masses (n, f); of the best possible where none are given."""
+    """Return the representativeness of sets predicted for objects with weighted masses (n, f), or the maximum for None."""
     gains = masses @ utilities(focal, lam).T
     total = gains.max(1).sum() if sets is None else gains[np.arange(len(gains)), sets - 1].sum()
     weight = masses.sum()

@@ -1,7 +1,7 @@
-"""The paper's equations as pure functions of tensors, and passes over all objects that evaluate them.
+"""The paper's equations as pure functions of tensors, evaluated in passes over all objects.
 
-Everything has a leading run dimension: restarts and grids of parameters are one batch, and a single fit is a batch of
-one. Distances are (n, runs, f), prototypes (runs, f, *shape), parameters (runs,).
+The first axis is the run: restarts and parameter grids are one batch, and a single fit is a batch of one. Distances are
+(n, runs, f), prototypes (runs, f, *shape), parameters (runs,).
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from softecm.spaces.scattered import Block, Scattered
 
 
 class Shares(NamedTuple):
-    """Masses that minimise an object's cost, with what follows from them."""
+    """Masses that minimize an object's cost, with their weights and cost."""
 
     masses: Tensor  # (..., f + 1), the empty set first
     weights: Tensor  # (..., f): the derivative of the cost in the distances; |A|^alpha m^beta with eq. 7
@@ -36,34 +36,35 @@ class Shares(NamedTuple):
 
 
 class MassStep(NamedTuple):
-    """The masses of all objects, run by run, with what follows from them."""
+    """The masses of all objects and runs, with their weights and the objective."""
 
     masses: Tensor  # (runs, n, f + 1)
-    weights: Tensor  # (runs, n, f), times how often each object counts
+    weights: Tensor  # (runs, n, f), times the objects' weights
     objective: Tensor  # (runs,)
-    change: Tensor  # (runs,), of the masses; inf in the first round
+    change: Tensor  # (runs,), largest change of the masses; inf in the first iteration
 
 
 class MassRule(Savable, ABC):
-    """How masses follow from distances; an algorithm with masses of its own has a rule of its own.
+    """How masses follow from distances; an algorithm with different masses defines its own rule.
 
-    A frozen dataclass of numbers: it is saved with the model, which predicts with it.
+    A frozen dataclass of numbers, saved with the model, which predicts with it.
     """
 
-    #: Whether compiled passes, which know eq. 7 alone, may take its place.
+    #: Whether compiled passes, which implement only eq. 7, may replace it.
     is_power: ClassVar[bool] = False
 
     @abstractmethod
     def shares(self, distances: Tensor, cost: MassCost) -> Shares:
-        """The masses that minimise each object's cost, for distances (..., f) and prices that broadcast with them.
+        """Return the masses that minimize each object's cost, for distances (..., f) and costs that broadcast with them.
 
-        Factors are (..., f), beta and delta2 one value for each (...): distances are (n, runs, f), or (n, f) of one run.
+        Factors are (..., f), beta and delta2 have one value for each (...): distances are (n, runs, f), or (n, f) of
+        one run.
         """
 
 
 @dataclass(frozen=True)
 class PowerMasses(MassRule):
-    """The paper's eq. 7: masses in proportion to powers of the distances."""
+    """The paper's eq. 7: masses proportional to powers of the distances."""
 
     is_power: ClassVar[bool] = True
 
@@ -77,9 +78,9 @@ POWER_MASSES = PowerMasses()
 
 @dataclass(frozen=True)
 class MassCost:
-    """What prices a mass: |A|^alpha, beta and delta^2 of each run, the objects' weights, and the rule that makes masses.
+    """The cost of a mass: |A|^alpha, beta and delta^2 of each run, the objects' weights, and the mass rule.
 
-    ``delta2`` is inf where the empty set is switched off.
+    ``delta2`` is inf without an empty set.
     """
 
     factors: Tensor  # (runs, f)
@@ -89,11 +90,11 @@ class MassCost:
     rule: MassRule = POWER_MASSES
 
     def shares(self, distances: Tensor) -> Shares:
-        """Masses for distances (n, runs, f)."""
+        """Return masses for distances (n, runs, f)."""
         return self.rule.shares(distances, self)
 
     def counted(self, distances: Tensor, rows: slice | Tensor | None = None) -> Shares:
-        """The same for all objects, or for some of them, with weights and cost times how often each object counts."""
+        """The same for all objects or some of them, with weights and cost multiplied by the objects' weights."""
         shares = self.shares(distances)
         if self.weights is None:
             return shares
@@ -101,7 +102,7 @@ class MassCost:
         return Shares(shares.masses, shares.weights * counts[..., None], shares.cost * counts)
 
     def step(self, distances: Tensor, before: Tensor | None = None) -> MassStep:
-        """Masses of all objects for distances (runs, n, f), and how far they are from those of the round before."""
+        """Return masses of all objects for distances (runs, n, f), and their change since the previous iteration."""
         by_run = replace(self, factors=self.factors[:, None], beta=self.beta[:, None], delta2=self.delta2[:, None])
         masses, weights, cost = by_run.shares(distances)
         if self.weights is not None:
@@ -112,19 +113,19 @@ class MassCost:
         return MassStep(masses, weights, cost.sum(1), change)
 
     def select(self, runs: Tensor | int) -> MassCost:
-        """The same for some of the runs; of a single number without their dimension, for distances (n, f)."""
+        """Return some of the runs; a single index drops the run dimension, for distances (n, f)."""
         return replace(self, factors=self.factors[runs], beta=self.beta[runs], delta2=self.delta2[runs])
 
     def of_block(self, block: Block) -> MassCost:
-        """The same with a block's weights, on its device."""
+        """Return the same with a block's weights, on its device."""
         to = block.device
         return MassCost(self.factors.to(to), self.beta.to(to), self.delta2.to(to), block.weights, self.rule)
 
 
 def share(distances: Tensor, factors: Tensor, beta: Tensor, delta2: Tensor) -> Shares:
-    r"""Masses that minimise :math:`\sum_A |A|^\alpha m_A^\beta d_A + \delta^2 m_\emptyset^\beta` (eq. 7).
+    r"""Return the masses that minimize :math:`\sum_A |A|^\alpha m_A^\beta d_A + \delta^2 m_\emptyset^\beta` (eq. 7).
 
-    Every power is taken of a ratio to the object's smallest cost, so that neither the unit of ``d`` nor beta near 1
+    Powers are taken of ratios to the object's smallest cost, so that neither the unit of ``d`` nor beta near 1
     overflows. Prototypes at distance 0 share all of the object's mass.
     """
     priced = distances * factors
@@ -133,7 +134,7 @@ def share(distances: Tensor, factors: Tensor, beta: Tensor, delta2: Tensor) -> S
     exponent = 1.0 / (beta - 1.0)
     on_prototype = least == 0
     ratio = torch.where(on_prototype, 0.0, least / priced)
-    # Where prototypes coincide with the object only they count, each with |A|^(-alpha/(beta-1)).
+    # If prototypes coincide with the object, only they count, each with |A|^(-alpha/(beta-1)).
     lightest = torch.where(priced == 0, factors, torch.inf).amin(-1, keepdim=True)
     among = torch.where(priced == 0, lightest / factors, 0.0)
     power = torch.where(on_prototype, among, ratio) ** exponent
@@ -146,7 +147,7 @@ def share(distances: Tensor, factors: Tensor, beta: Tensor, delta2: Tensor) -> S
 
 
 def update_masses(distances: Tensor, focal: FocalSets, alpha: float, beta: float, delta: float | None) -> Tensor:
-    """The masses (n, f + 1) of eq. 7 for distances (n, f); ``delta`` None switches the empty set off.
+    """Return the masses (n, f + 1) of eq. 7 for distances (n, f); ``delta`` None removes the empty set.
 
     Examples
     --------
@@ -169,7 +170,7 @@ def mass_cost(
     weights: Tensor | None = None,
     rule: MassRule = POWER_MASSES,
 ) -> MassCost:
-    """Build the prices of a batch of runs from numbers or one number per run."""
+    """Return the cost of masses for a batch of runs, from numbers or one number per run."""
     numbers = np.empty((3, runs))
     numbers[0], numbers[1], numbers[2] = alpha, beta, np.inf if delta is None else delta  # inf: no empty set
     power, exponent, deltas = torch.from_numpy(numbers).to(like)
@@ -187,23 +188,23 @@ def mass_cost(
 
 @lru_cache(maxsize=128)
 def set_members(focal: FocalSets, device: torch.device | None = None) -> tuple[Tensor, Tensor]:
-    """All pairs (cluster, set with several clusters) with the cluster in the set, as positions among the prototypes."""
+    """Return all pairs (cluster, set of several clusters containing it), as indices of prototypes."""
     pairs = [(k, a) for a, members in enumerate(focal.sets) if len(members) > 1 for k in members]
     table = torch.tensor(pairs, dtype=torch.int64, device=device).reshape(-1, 2)
     return table[:, 0], table[:, 1]
 
 
 def inertia(metric: SemiMetric, prototypes: Tensor, clusters: Tensor, sets: Tensor) -> Tensor:
-    """The third term of eq. 6 before lambda: sum over sets and their clusters of d(v_k, v_A), one value per run."""
+    """Return the third term of eq. 6 before lambda, per run: sum over sets and their clusters of d(v_k, v_A)."""
     runs = prototypes.shape[0]
     ends = prototypes[:, clusters].flatten(0, 1), prototypes[:, sets].flatten(0, 1)
     return metric.paired(*ends).clamp_min(0.0).reshape(runs, -1).sum(1)
 
 
 def set_starts(metric: SemiMetric, focal: FocalSets, clusters: Tensor) -> Tensor:
-    """The mean (runs, sets, *shape) of each set's clusters, or one of these where it is nearer to the others.
+    """Return the mean (runs, sets, *shape) of each set's clusters, or one of these if it is nearer to the others.
 
-    On a circle the mean of two coordinates may lie opposite both, at a maximum that no descent leaves.
+    On a circle the mean of two coordinates may be opposite both, at a maximum that descent never leaves.
     """
     runs, c = clusters.shape[:2]
     shares = torch.tensor(focal.shares[c:], dtype=clusters.dtype, device=clusters.device)
@@ -220,17 +221,17 @@ def set_starts(metric: SemiMetric, focal: FocalSets, clusters: Tensor) -> Tensor
 
 @torch.no_grad()
 def _sums(metric: SemiMetric, members: Tensor, centers: Tensor, sets: Sequence[int], c: int) -> Tensor:
-    """Sums (runs, sets) of the distances between each set's members and a centre, both (runs, pairs, *shape)."""
+    """Return sums (runs, sets) of distances between each set's members and a centre, both (runs, pairs, *shape)."""
     d = metric.paired(members.flatten(0, 1), centers.flatten(0, 1)).clamp_min(0.0).reshape(len(members), -1)
     number = torch.tensor(sets, device=d.device) - c
     return d.new_zeros(len(d), int(number[-1]) + 1).index_add_(1, number, d)
 
 
-KEPT_CELLS = 1 << 23  # masses of the last round kept for comparison: 64 MB; beyond that they are computed again
+KEPT_CELLS = 1 << 23  # masses kept from the last iteration: 64 MB; beyond that they are recomputed
 
 
 class Previous(NamedTuple):
-    """The last round, to measure how far the masses have moved."""
+    """The previous iteration, to measure the change of the masses."""
 
     prototypes: Tensor
     masses: Tensor | None
@@ -247,10 +248,10 @@ def evaluate(
     slopes: bool = True,
     sums: bool = True,
 ) -> Evaluation:
-    """Cost and derivative of a batch of runs at ``prototypes`` (runs, f, *shape), masses minimised out.
+    """Return cost and derivative of a batch of runs at ``prototypes`` (runs, f, *shape), with masses minimized out.
 
-    Without ``slopes`` a metric whose sums say everything is spared the derivative, which may be as wide as the prototypes.
-    Without ``sums`` distances alone are measured.
+    Without ``slopes``, metrics whose sums suffice skip the derivative, which may be as wide as the prototypes. Without
+    ``sums``, only distances are computed.
     """
     if isinstance(x, Scattered):
         of_block = partial(
@@ -283,7 +284,7 @@ def _evaluate_block(
     sums: bool,
     device: torch.device | None,
 ) -> Evaluation:
-    """What a block of objects adds, computed where it lies; ``device`` of the only block, which keeps its masses."""
+    """Evaluate a block of objects on its device; ``device`` belongs to a single block, which keeps its masses."""
     masses = None if previous is None or device is None else previous.masses
     before = () if previous is None or masses is not None else (previous.prototypes,)
     numbers = moved((cost.factors, cost.beta, cost.delta2, prototypes, *before), device or block.device)
@@ -298,7 +299,7 @@ def _evaluate_block(
 
 
 def moved(tensors: Sequence[Tensor], device: torch.device) -> Sequence[Tensor]:
-    """Tensors on another device; if they are not there, they are of one type, and one transfer moves them."""
+    """Move tensors to a device; if they are elsewhere, they have one dtype and move in one transfer."""
     if all(t.device == device for t in tensors):
         return tensors
     flat = torch.cat([t.flatten() for t in tensors]).to(device)
@@ -317,7 +318,7 @@ def evaluate_in_blocks(
     slopes: bool = True,
     sums: bool = True,
 ) -> Evaluation:
-    """``evaluate`` from distances and, where the metric has them, its sums, block by block."""
+    """Evaluate block by block, from distances and the metric's sums if it has them."""
     runs, f = prototypes.shape[:2]
     flat = prototypes.flatten(0, 1)
     totals = Totals.empty(prototypes, previous, slopes)
@@ -327,7 +328,7 @@ def evaluate_in_blocks(
         distances, derivative = measured(metric, block, flat) if sums else (_values(metric, block, flat), None)
         check_distances(metric, distances, len(block), runs * f, rows.start)
         before = None
-        # Masses that are not kept are computed again only until each run is known to move: then it goes on anyway.
+        # Masses that are not kept are recomputed only until each run is known to move: then it continues anyway.
         if previous is not None and (previous.masses is not None or bool((totals.change <= tol).any())):
             before = _masses_before(metric, block, rows, previous, cost)
         shares = _shared(distances, cost, None if cost.weights is None else cost.weights[rows], before)
@@ -342,7 +343,7 @@ def evaluate_in_blocks(
 
 
 def measured(metric: SemiMetric, block: Encoded, flat: Tensor) -> tuple[Tensor, Callable[[Tensor], Sums | Tensor]]:
-    """Distances (n, k), and what follows from weights (n, k): the metric's sums, or else the gradient."""
+    """Return distances (n, k), and a function from weights (n, k) to the metric's sums or else the gradient."""
     both = metric.closed_form.with_sums(block, flat)
     if both is not None:
         return both
@@ -358,13 +359,13 @@ def measured(metric: SemiMetric, block: Encoded, flat: Tensor) -> tuple[Tensor, 
 
 
 def _values(metric: SemiMetric, block: Encoded, flat: Tensor) -> Tensor:
-    """Distances alone."""
+    """Return distances only."""
     with torch.no_grad():
         return metric.pairwise(block, flat)
 
 
 def _finite(metric: SemiMetric, gradient: Tensor) -> Tensor:
-    """Refuse a gradient that is not a number: a fit would stand still and call that converged."""
+    """Raise an error if a gradient is NaN: the fit would stop and call it convergence."""
     if bool(torch.isfinite(gradient).all()):
         return gradient
     k = int((~torch.isfinite(gradient)).flatten(1).any(1).nonzero()[0])
@@ -377,7 +378,7 @@ def _finite(metric: SemiMetric, gradient: Tensor) -> Tensor:
 
 
 def _shared(distances: Tensor, cost: MassCost, counts: Tensor | None, before: Tensor | None) -> SharedMasses:
-    """Masses for the distances (n, runs * f) of a block, and how far they are from those ``before`` (runs, n, f + 1)."""
+    """Return masses for the distances (n, runs * f) of a block, and their change since ``before`` (runs, n, f + 1)."""
     if cost.rule.is_power and not distances.is_cuda:
         return share_masses(distances, cost.factors, cost.beta, cost.delta2, counts, before)
     seen = distances.detach().reshape(-1, *cost.factors.shape)
@@ -388,7 +389,7 @@ def _shared(distances: Tensor, cost: MassCost, counts: Tensor | None, before: Te
 
 
 def _masses_before(metric: SemiMetric, block: Encoded, rows: slice, previous: Previous, cost: MassCost) -> Tensor:
-    """The last round's masses (runs, n, f + 1) of a block: kept, or computed again."""
+    """Return the previous masses (runs, n, f + 1) of a block: kept, or recomputed."""
     if previous.masses is not None:
         return previous.masses[:, rows]
     return _shared(metric.pairwise(block, previous.prototypes.flatten(0, 1)), cost, None, None).masses
@@ -396,26 +397,26 @@ def _masses_before(metric: SemiMetric, block: Encoded, rows: slice, previous: Pr
 
 @dataclass
 class Totals:
-    """What adds up over the blocks of a round."""
+    """Sums over the blocks of an iteration."""
 
     cost: Tensor  # (runs,)
     gradient: Tensor  # (runs * f, *shape)
     change: Tensor  # (runs,)
     curvature: Tensor | None = None
     moment: Tensor | None = None
-    touches: bool = True  # whether the quadratic has the cost's own derivative
+    touches: bool = True  # whether the quadratic has the derivative of the cost
     masses: list[Tensor] = field(default_factory=list)
 
     @staticmethod
     def empty(prototypes: Tensor, previous: Previous | None, slopes: bool) -> Totals:
-        """Before the first block."""
+        """Return the totals before the first block."""
         runs = len(prototypes)
         change = prototypes.new_full((runs,), torch.inf if previous is None else 0.0)
         like = prototypes if slopes else prototypes[:, :0]
         return Totals(prototypes.new_zeros(runs), torch.zeros_like(like.flatten(0, 1)), change)
 
     def add(self, part: Sums | Tensor) -> None:
-        """One block's sums, or its gradient."""
+        """Add one block's sums or gradient."""
         if isinstance(part, Tensor):
             self.gradient += part
             return
@@ -426,7 +427,7 @@ class Totals:
             self.touches = False
 
     def evaluation(self, metric: SemiMetric, prototypes: Tensor) -> Evaluation:
-        """After the last block."""
+        """Return the evaluation after the last block."""
         masses = torch.cat(self.masses, 1) if self.masses else None
         has_gradient = len(self.gradient) > 0
         gradient = self.gradient.reshape(prototypes.shape) if has_gradient else prototypes[:, :0]
@@ -440,7 +441,7 @@ class Totals:
 
 
 def masses_of(metric: SemiMetric, x: Encoded, prototypes: Tensor, cost: MassCost) -> Tensor:
-    """The masses (n, f + 1) of one run's prototypes (f, *shape), block by block."""
+    """Return the masses (n, f + 1) of one run's prototypes (f, *shape), block by block."""
     one = cost.select(0)
     if cost.rule.is_power:
         beta, delta2 = float(one.beta), float(one.delta2)
@@ -459,7 +460,7 @@ def masses_of(metric: SemiMetric, x: Encoded, prototypes: Tensor, cost: MassCost
 def with_masses(
     metric: SemiMetric, x: Encoded, cost: MassCost, at: Tensor
 ) -> Callable[[Tensor], tuple[Tensor, Tensor]]:
-    """Cost (runs,) and gradient as functions of the prototypes, with the masses that are optimal at ``at``."""
+    """Return cost (runs,) and gradient as functions of the prototypes, with masses optimal at ``at``."""
     runs, f = at.shape[:2]
     flat = at.flatten(0, 1)
     weights = []

@@ -1,7 +1,7 @@
-"""Soft-ECM with must-links and cannot-links, for any semi-metric: eq. 6 plus the price of the links.
+"""Soft-ECM with must-links and cannot-links, for any semi-metric: eq. 6 plus the cost of the links.
 
-Objects without a link keep the closed form of eq. 7 (and the metric's compiled pass); linked ones are solved block by block
-(``links.Links.descend``), from where the last round left them. The prototype step sees only the resulting weights, so that
+Objects without a link keep the closed form of eq. 7 (and the metric's compiled pass); linked ones are solved block by
+block (``links.Links.descend``), from the previous masses. The prototype step depends only on the resulting weights, so
 it is the same exact step or descent as without links.
 """
 
@@ -32,28 +32,28 @@ from softecm.spaces.column_roles import names_of
 logger = logging.getLogger("softecm")
 
 BROKEN = "%d of %d pairs of %s are violated, the first of them %s and %s: a larger %s enforces more"
-ON_PROTOTYPE = 1e-12  # of an object's largest distance: what a distance of 0 counts as, so that shares stay defined
+ON_PROTOTYPE = 1e-12  # of an object's largest distance: replaces a distance of 0, so that shares are defined
 
 
 def linked_masses(
     distances: Tensor, cost: MassCost, links: Links, last: Tensor | None, tol: float
 ) -> tuple[Tensor, Tensor, Tensor]:
-    """Masses (m, runs, f + 1) of linked objects at distances (m, runs, f), weights (m, runs, f) and costs (runs,).
+    """Return masses (m, runs, f + 1) of linked objects at distances (m, runs, f), weights (m, runs, f) and costs (runs,).
 
-    ``cost.weights`` are those of the linked objects; ``last`` are the masses of the round before.
+    ``cost.weights`` are those of the linked objects; ``last`` are the previous masses.
     """
     floor = (ON_PROTOTYPE * distances.amax(-1, keepdim=True)).clamp_min(torch.finfo(distances.dtype).tiny ** 0.5)
     priced = cost.factors * torch.maximum(distances, floor)
     empty = cost.delta2[:, None].expand(*distances.shape[:2], 1)
     a = torch.cat([empty, priced], -1)
     if cost.weights is not None:
-        # A weight of 0 leaves the object out of the fit; it still needs masses, and the links alone must not decide.
+        # Objects with weight 0 don't influence the fit but need masses, which the links alone must not decide.
         a = a * cost.weights[:, None, None].clamp_min(1e-12)
     closed = cost.shares(distances).masses
     masses = links.descend(a, cost.beta, closed, last, max(1e-3 * tol, 1e-13))
     raised = masses ** cost.beta[:, None]
     weights = cost.factors * raised[..., 1:]
-    data = torch.where(masses > 0, a * raised, 0.0)  # inf * 0 where there is no empty set
+    data = torch.where(masses > 0, a * raised, 0.0)  # inf * 0 without an empty set
     if cost.weights is not None:
         weights = weights * cost.weights[:, None, None]
     return masses, weights, data.sum((0, -1)) + links.cost(masses)
@@ -61,7 +61,7 @@ def linked_masses(
 
 @dataclass(frozen=True)
 class LinkedProblem(SoftECMProblem):
-    """A Soft-ECM problem some of whose objects are linked; ``x`` and ``cost`` are those of the others."""
+    """A Soft-ECM problem with some linked objects; ``x`` and ``cost`` are those of the others."""
 
     linked_x: Encoded = field(kw_only=True)
     linked_cost: MassCost = field(kw_only=True)  # with their weights
@@ -69,7 +69,7 @@ class LinkedProblem(SoftECMProblem):
 
     @classmethod
     def of(cls, problem: SoftECMProblem, links: Links) -> LinkedProblem:
-        """The problem with links between some of its objects."""
+        """Return the problem with links between some of its objects."""
         n = len(problem.x)
         links = links.to(problem.cost.factors.device)
         free = torch.ones(n, dtype=torch.bool, device=links.rows.device)
@@ -77,22 +77,22 @@ class LinkedProblem(SoftECMProblem):
         others = free.nonzero()[:, 0]
         w = problem.cost.weights
         part = replace(problem.cost, weights=None if w is None else w[others])
-        if len(others) == 0:  # one of the linked objects stands in, without weight
+        if len(others) == 0:  # keep one of the linked objects, without weight
             others = links.rows[:1]
             part = replace(part, weights=problem.cost.factors.new_zeros(1))
         linked = replace(problem.cost, weights=None if w is None else w[links.rows])
-        x = cast(Encoded, problem.x)  # objects in blocks can't be linked: the caller has refused them
-        # Linked masses depend on the way taken: every start is followed to its end.
+        x = cast(Encoded, problem.x)  # objects in blocks can't be linked: the caller has checked
+        # Linked masses depend on the path: every start is followed to its end.
         changed = vars(problem) | {"x": x[others], "cost": part, "races": False}
         return cls(**changed, linked_x=x[links.rows], linked_cost=linked, links=links)
 
     def at(self, free: Tensor, before: State | None = None) -> State:
-        """Masses and objective at the given prototypes; linked objects start from their last masses."""
+        """Return masses and objective at the given prototypes; linked objects start from their previous masses."""
         state = super().at(free, self._of_rest(before))
         last = None if before is None or before.own_masses is None else before.own_masses.transpose(0, 1)
         linked = self._linked(state.prototypes, last)
         own, rest = linked.masses, state.evaluation.masses
-        assert own is not None  # of so few they are at hand
+        assert own is not None  # so few are in memory
         masses = own if rest is None else torch.cat([own, rest], 1)
         evaluation = replace(state.evaluation.plus(linked), masses=masses)
         objective = state.objective + (evaluation.cost - state.evaluation.cost)
@@ -107,7 +107,7 @@ class LinkedProblem(SoftECMProblem):
         return replace(joined, gradient=gradient, scale=self._scale(evaluation.curvature, state.prototypes))
 
     def _of_rest(self, state: State | None) -> State | None:
-        """The state as the objects without links know it."""
+        """Return the state of the objects without links."""
         if state is None:
             return None
         m, masses = len(self.links.rows), state.evaluation.masses
@@ -115,7 +115,7 @@ class LinkedProblem(SoftECMProblem):
         return replace(state, evaluation=replace(state.evaluation, masses=own))
 
     def _linked(self, prototypes: Tensor, last: Tensor | None) -> Evaluation:
-        """Cost and derivative of the linked objects' part."""
+        """Return cost and derivative of the linked objects' part."""
         runs, f = prototypes.shape[:2]
         flat = prototypes.flatten(0, 1)
         cuts = blocks(self.linked_x, flat)
@@ -133,7 +133,7 @@ class LinkedProblem(SoftECMProblem):
         return totals.evaluation(self.metric, prototypes)
 
     def fixed(self, state: State) -> Callable[[Tensor], tuple[Tensor, Tensor]]:
-        """Eq. 8 as a function of the free prototypes: the masses are the state's."""
+        """Return eq. 8 as a function of the free prototypes, with the state's masses."""
         if self.metric.closed_form.quadratic:
             return super().fixed(state)
         alone = self._of_rest(state)
@@ -162,47 +162,47 @@ class LinkedProblem(SoftECMProblem):
         return cost
 
     def select(self, runs: Tensor) -> LinkedProblem:
-        """The same for some of the runs."""
+        """Return some of the runs."""
         return replace(super().select(runs), linked_cost=self.linked_cost.select(runs))
 
 
 @dataclass(frozen=True)
 class Pairs(ABC):
-    """What a user knows about pairs of objects, and how an algorithm prices it."""
+    """Constraints on pairs of objects, and their cost in an algorithm."""
 
     must_link: ArrayLike | None
     cannot_link: ArrayLike | None
 
     @property
     def some(self) -> bool:
-        """Whether any pair was given."""
+        """Whether any pair is given."""
         return self.must_link is not None or self.cannot_link is not None
 
     @abstractmethod
     def links(self, focal: FocalSets, counts: NDArray[np.float64], spread: float, dtype: torch.dtype) -> Links | None:
-        """Checked and priced links between objects of these weights, whose mean distance to their barycentre is known."""
+        """Return validated links between objects of these weights and mean distance to their barycentre."""
 
 
 @dataclass(frozen=True)
 class WeightedPairs(Pairs):
-    """Links of which a broken one costs ``weight`` times the objects' mean distance to the barycentre of all."""
+    """Links that each cost ``weight`` times the objects' mean distance to the barycentre of all if violated."""
 
     weight: float
 
     @property
     def some(self) -> bool:
-        """Whether any pair was given that costs something."""
+        """Whether any pair with a positive cost is given."""
         return super().some and self.weight != 0
 
     def links(self, focal: FocalSets, counts: NDArray[np.float64], spread: float, dtype: torch.dtype) -> Links | None:
-        """Priced in the unit of the distances; mass on the empty set breaks a must-link like mass on another cluster."""
+        """Costs are in units of distances; mass on the empty set violates a must-link like mass on another cluster."""
         price = spread * self.weight
         constraints = check_constraints(self.must_link, self.cannot_link, len(counts))
         return Links.make(constraints, focal, price, price, empty=0.0, dtype=dtype)
 
 
 def with_linked(partition: CredalPartition, links: Links, masses: Tensor, run: int) -> CredalPartition:
-    """The partition with the linked objects' own masses (runs, m, f + 1) in place of those the prototypes alone give."""
+    """Replace the masses of the linked objects by their own (runs, m, f + 1), which prototypes alone don't determine."""
     table = partition.masses.copy()
     rows = links.rows.numpy()
     table[rows] = masses[run, : len(rows)].double().cpu().numpy()
@@ -210,7 +210,7 @@ def with_linked(partition: CredalPartition, links: Links, masses: Tensor, run: i
 
 
 def say_broken(partition: CredalPartition, links: Constraints, weight: str, X: object) -> None:
-    """A line in the log where pairs of objects are not where their links want them; ``weight`` is what to raise."""
+    """Log a line if linked pairs violate their links; ``weight`` is the parameter to increase."""
     labels = partition.labels()
     for name, ends, wanted in zip(links._fields, links, (True, False), strict=True):
         broken = ends[(labels[ends[:, 0]] == labels[ends[:, 1]]) != wanted]
@@ -221,7 +221,7 @@ def say_broken(partition: CredalPartition, links: Constraints, weight: str, X: o
 
 
 def _gradient(metric: SemiMetric, x: Encoded, flat: Tensor, weights: Tensor) -> tuple[Tensor, Tensor]:
-    """Weighted sums of distances (k,) and their derivative (k, *shape)."""
+    """Return weighted sums of distances (k,) and their derivative (k, *shape)."""
     leaf = flat.detach().requires_grad_()
     with torch.enable_grad():
         d = metric.pairwise(x, leaf)

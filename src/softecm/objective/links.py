@@ -1,13 +1,13 @@
-r"""The mass step where objects are linked: must-links and cannot-links priced as in CECM.
+r"""The mass step of linked objects: must-links and cannot-links penalized as in CECM.
 
-With :math:`\mathrm{pl}_{ij}(s)` the plausibility that objects i and j share a cluster, the objective gets
+With :math:`\mathrm{pl}_{ij}(s)` the plausibility that objects i and j share a cluster, the objective gains
 
 .. math:: \kappa \Big[\sum_{ML} \mathrm{pl}_{ij}(\lnot s) + \sum_{CL} \mathrm{pl}_{ij}(s)\Big], \quad
    \mathrm{pl}_{ij}(s) = \sum_{A \cap B \ne \emptyset} m_i(A) m_j(B), \quad
    \mathrm{pl}_{ij}(\lnot s) = (1 - m_i(\emptyset))(1 - m_j(\emptyset)) - \sum_k m_i(\omega_k) m_j(\omega_k).
 
-All other masses fixed, one object's masses solve :math:`\min \sum_A a_A m_A^\beta + b_A m_A` on the simplex: strictly
-convex, solved exactly. Cycling through the objects never raises the objective.
+With all other masses fixed, one object's masses solve :math:`\min \sum_A a_A m_A^\beta + b_A m_A` on the simplex:
+strictly convex, solved exactly. Cycling through the objects never raises the objective.
 """
 
 from __future__ import annotations
@@ -22,16 +22,16 @@ from torch import Tensor
 from softecm.belief.focal import FocalSets
 from softecm.constraints import Constraints, groups_of
 
-JOINT = 20  # steps of all linked objects at once
-SWEEPS = 100  # at most so many passes over the linked objects a round
+JOINT = 20  # joint steps of all linked objects
+SWEEPS = 100  # maximum number of passes over the linked objects per iteration
 
 
 @dataclass(frozen=True)
 class Links:
-    """Linked objects, their partners, and what a broken link costs.
+    """Linked objects, their partners, and the cost of violated links.
 
-    ``empty`` is None where the empty set counts as in the formula above, which forgives a broken must-link to mass there.
-    With a number it forgives nothing, and costs so much besides: 0 in Soft-ECM, more in evclust's variant.
+    ``empty`` is None if the empty set counts as in the formula above, where mass on it never violates a must-link.
+    Otherwise it always does, at this additional cost: 0 in Soft-ECM, more in evclust's variant.
     """
 
     rows: Tensor  # (m,), the linked objects
@@ -40,10 +40,10 @@ class Links:
     must_price: float
     cannot_price: float
     empty: float | None
-    follow: bool  # stay with the stationary point of the first round, as evclust does
-    groups: Tensor  # (m,): objects with the same number are joined by links, directly or through others
+    follow: bool  # keep to the stationary point of the first iteration, like evclust
+    groups: Tensor  # (m,): equal for objects joined by links, directly or through others
     n_clusters: int
-    meets: Tensor  # (f + 1, f + 1): 1 where two sets share a cluster
+    meets: Tensor  # (f + 1, f + 1): 1 if two sets share a cluster
 
     @classmethod
     def make(
@@ -57,7 +57,7 @@ class Links:
         *,
         dtype: torch.dtype = torch.float64,
     ) -> Links | None:
-        """The links of some pairs of objects; None where there is no pair."""
+        """Return the links of some pairs of objects, or None without pairs."""
         must, cannot = constraints
         rows = np.unique(np.concatenate([must.ravel(), cannot.ravel()]))
         if len(rows) == 0:
@@ -77,17 +77,17 @@ class Links:
         )
 
     def to(self, device: torch.device) -> Links:
-        """The same on another device."""
+        """Return a copy on another device."""
         names = "rows", "must", "cannot", "groups", "meets"
         return replace(self, **{name: getattr(self, name).to(device) for name in names})
 
     def pairs(self) -> Constraints:
-        """The pairs as they were given."""
+        """Return the pairs as they were given."""
         rows = self.rows.cpu().numpy()
         return Constraints(*(rows[ends.cpu().numpy()].reshape(-1, 2) for ends in (self.must, self.cannot)))
 
     def prices(self, masses: Tensor) -> Tensor:
-        """What each link costs, (pairs, runs), must-links first, for masses (m, runs, f + 1)."""
+        """Return the cost of each link, (pairs, runs), must-links first, for masses (m, runs, f + 1)."""
         first, second = masses[self.must[:, 0]], masses[self.must[:, 1]]
         single = slice(1, self.n_clusters + 1)
         must = self.must_price * (1.0 - (first[..., single] * second[..., single]).sum(-1))
@@ -100,27 +100,27 @@ class Links:
         return torch.cat([must, self.cannot_price * (first @ self.meets * second).sum(-1)])
 
     def cost(self, masses: Tensor) -> Tensor:
-        """Price of all links (runs,) for masses (m, runs, f + 1)."""
+        """Return the cost of all links (runs,) for masses (m, runs, f + 1)."""
         return self.prices(masses).sum(0)
 
     def descend(self, a: Tensor, beta: Tensor, closed: Tensor, last: Tensor | None, tol: float) -> Tensor:
-        """Masses (m, runs, f + 1) at which no object alone can lower the objective; never above those of ``last``.
+        """Return masses (m, runs, f + 1) at which no object alone can lower the objective; never above those of ``last``.
 
-        Which stationary point is found depends on the start: of two objects that can't be together, one may yield or the
-        other. So each group of objects that links join takes the better of two ways down: from the masses it would have
-        without links, and from its last masses (in the first round, from equal ones). Where they don't start from their
-        last masses all objects first move together, so that the order of rows does not decide.
+        The stationary point depends on the start: of two objects that can't be together, either may yield. So each
+        group of objects joined by links takes the better of two descents: from the masses without links, and from its
+        last masses (in the first iteration, from equal ones). Unless they start from their last masses, all objects
+        first move together, so that the order of rows doesn't matter.
 
         Parameters
         ----------
-        a : prices of the powers of the masses (m, runs, f + 1), the empty set's first
+        a : coefficients of the powers of the masses (m, runs, f + 1), the empty set's first
         closed : masses without links
-        last : masses of the round before, where there was one
+        last : previous masses, if any
         """
         if self.follow:
             start = (closed, JOINT) if last is None else (last, 0)
             return self._descend(a, beta, *start, tol)
-        equal = (closed > 0).to(closed)  # 0 where the empty set is switched off
+        equal = (closed > 0).to(closed)  # 0 without an empty set
         other = (last, 0) if last is not None else (equal / equal.sum(-1, keepdim=True), JOINT)
         ways = [other, (closed, JOINT)]
         candidates = [self._descend(a, beta, start, joint, tol) for start, joint in ways]
@@ -134,7 +134,7 @@ class Links:
         return best
 
     def _by_group(self, a: Tensor, beta: Tensor, masses: Tensor) -> Tensor:
-        """The linked objects' part of the objective, group by group: (groups, runs)."""
+        """Return the linked objects' part of the objective per group: (groups, runs)."""
         own = torch.where(masses > 0, a * masses ** beta[:, None], 0.0).sum(-1)  # inf * 0 without an empty set
         total = own.new_zeros(int(self.groups.max()) + 1, own.shape[1]).index_add_(0, self.groups, own)
         firsts = torch.cat([self.must[:, 0], self.cannot[:, 0]])
@@ -153,7 +153,7 @@ class Links:
         return torch.from_numpy(masses).transpose(0, 1).to(start)
 
     def _partners(self) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.bool_]]:
-        """Every object's links in a row: where they start, the other objects, whether they are must-links."""
+        """Return every object's links in a row: their offsets, the other objects, whether they are must-links."""
         pairs = np.concatenate([self.must.cpu().numpy(), self.cannot.cpu().numpy()])
         ends = np.concatenate([pairs, pairs[:, ::-1]])
         order = np.argsort(ends[:, 0], kind="stable")

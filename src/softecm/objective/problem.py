@@ -1,7 +1,7 @@
-"""The relaxed problem of eq. 6 for a batch of runs, as solvers see it; how the constraint of eq. 4 is kept.
+"""The relaxed problem of eq. 6 for a batch of runs, as seen by solvers, with the relaxations of eq. 4.
 
-A relaxation of "a set's prototype is the barycentre of its clusters' prototypes" says which prototypes are free and what the
-constraint costs; where barycentres are means, that is a matrix, with which the prototype step is one linear system.
+A relaxation of "a set's prototype is the barycentre of its clusters' prototypes" defines which prototypes are free and
+the cost of the constraint; if barycentres are means, this is a matrix, and the prototype step is one linear system.
 """
 
 from __future__ import annotations
@@ -35,16 +35,16 @@ from softecm.spaces.scattered import Block, Scattered
 
 
 class ConstraintCost(NamedTuple):
-    """What the constraint costs at given prototypes, and the derivative of that."""
+    """The cost of the constraint at given prototypes, and its derivative."""
 
     cost: Tensor  # (runs,)
     gradient: Tensor  # (runs, f, *shape)
-    inner: Tensor | None  # (runs, sets, *shape): barycentres found on the way, a start for the next round
+    inner: Tensor | None  # (runs, sets, *shape): barycentres, to start from in the next iteration
 
 
 @dataclass(frozen=True)
 class Relaxation(ABC):
-    """One way to keep the constraint. ``lam`` is (runs,)."""
+    """A way to enforce the constraint. ``lam`` is (runs,)."""
 
     metric: SemiMetric
     focal: FocalSets
@@ -53,28 +53,28 @@ class Relaxation(ABC):
 
     @property
     def n_free(self) -> int:
-        """How many prototypes are free: all of them, or the clusters' alone."""
+        """Number of free prototypes: all of them, or only the clusters'."""
         return len(self.focal)
 
     @property
     def has_sets(self) -> bool:
-        """Whether there are sets of several clusters; without them there is nothing to expand and nothing to pay."""
+        """Whether there are sets of several clusters; without them there is nothing to expand or penalize."""
         return len(self.focal) > self.focal.n_clusters
 
     def expand(self, free: Tensor) -> Tensor:
-        """All prototypes (runs, f, *shape) from the free ones."""
+        """Return all prototypes (runs, f, *shape) from the free ones."""
         return free
 
     def constraint(self, prototypes: Tensor, inner: Tensor | None = None) -> ConstraintCost:
-        """Price and derivative of the constraint."""
+        """Return cost and derivative of the constraint."""
         return self._quadratic(prototypes) if self.metric.closed_form.quadratic else self._general(prototypes, inner)
 
     @abstractmethod
     def _general(self, prototypes: Tensor, inner: Tensor | None) -> ConstraintCost:
-        """Price and derivative from the metric's values alone."""
+        """Return cost and derivative from the metric's values alone."""
 
     def _quadratic(self, prototypes: Tensor) -> ConstraintCost:
-        """The same for metrics whose barycentres are means, from differences, so that nothing cancels."""
+        """The same for metrics whose barycentres are means, from differences to avoid cancellation."""
         arms, prices = arms_of(type(self), self.focal, self.lam.dtype, self.lam.device)
         differences = torch.einsum("af,rf...->ra...", arms, prototypes)
         tail = (1,) * (prototypes.ndim - 2)
@@ -85,30 +85,30 @@ class Relaxation(ABC):
         return ConstraintCost(cost, 2.0 * torch.einsum("af,ra...->rf...", arms, pull), None)
 
     def matrix(self) -> Tensor:
-        """Price of the constraint as a quadratic form (runs, f, f), for metrics whose barycentres are means."""
+        """Return the cost of the constraint as a quadratic form (runs, f, f), for metrics whose barycentres are means."""
         arms, prices = arms_of(type(self), self.focal, self.lam.dtype, self.lam.device)
         return self.lam[:, None, None] * (arms.T * prices @ arms)
 
     @staticmethod
     @abstractmethod
     def arms(focal: FocalSets) -> tuple[Tensor, Tensor]:
-        """For those metrics, the differences (rows over all prototypes) whose squares are paid, and their prices."""
+        """Return, for those metrics, the differences (rows over all prototypes) with penalized squares, and their costs."""
 
     def means(self) -> Tensor:
-        """Row A averages the clusters of A: (f, c)."""
+        """Return the matrix (f, c) whose row A averages the clusters of A."""
         return torch.tensor(self.focal.shares, dtype=self.lam.dtype, device=self.lam.device)
 
 
 class Penalty(Relaxation):
-    """The paper's eq. 6: lambda times the inertia of the clusters' prototypes about their set's.
+    """The paper's eq. 6: lambda times the inertia of the clusters' prototypes around their set's.
 
-    It pulls the clusters together as well: a large lambda merges all prototypes into one point.
+    It also attracts the clusters to each other: a large lambda merges all prototypes into one point.
     """
 
     name = "penalty"
 
     def _general(self, prototypes: Tensor, inner: Tensor | None) -> ConstraintCost:
-        """Inertia and its gradient."""
+        """Return inertia and its gradient."""
         direct = self._direct(prototypes.detach())
         if direct is not None:
             return direct
@@ -118,7 +118,7 @@ class Penalty(Relaxation):
         return ConstraintCost(cost.detach(), _gradient(cost, leaf), None)
 
     def _direct(self, prototypes: Tensor) -> ConstraintCost | None:
-        """The same from the metric's own derivatives, where it has them."""
+        """The same from the metric's own derivatives, if it has them."""
         clusters, sets = set_members(self.focal, prototypes.device)
         if len(sets) == 0:
             return None
@@ -147,15 +147,15 @@ class Penalty(Relaxation):
 
 
 class Gap(Relaxation):
-    """Lambda times what the inertia exceeds its own minimum by: zero exactly where the constraint holds.
+    """Lambda times the inertia in excess of its minimum: zero exactly if the constraint holds.
 
-    Merging the clusters gains nothing, and lambda -> inf is the hard constraint.
+    Merging clusters has no advantage, and lambda -> inf is the hard constraint.
     """
 
     name = "gap"
 
     def _general(self, prototypes: Tensor, inner: Tensor | None) -> ConstraintCost:
-        """The gap, and its gradient with the inner minimiser held fixed (envelope theorem)."""
+        """Return the gap, and its gradient with the inner minimizer fixed (envelope theorem)."""
         clusters, sets = set_members(self.focal, prototypes.device)
         if len(sets) == 0:
             return ConstraintCost(prototypes.new_zeros(len(prototypes)), torch.zeros_like(prototypes), None)
@@ -169,7 +169,7 @@ class Gap(Relaxation):
         return ConstraintCost(cost.detach().clamp_min(0.0), _gradient(cost, leaf), best)
 
     def _inner(self, prototypes: Tensor, start: Tensor | None) -> Tensor:
-        """Barycentres (runs, sets, *shape) of the clusters of each larger set."""
+        """Return barycentres (runs, sets, *shape) of the clusters of each larger set."""
         return set_barycenters(self.metric, self.focal, prototypes[:, : self.focal.n_clusters], start)
 
     @staticmethod
@@ -182,13 +182,13 @@ class Gap(Relaxation):
 
 
 class Exact(Relaxation):
-    """The hard constraint: only the clusters' prototypes are free, the sets' follow from them."""
+    """The hard constraint: only the clusters' prototypes are free, those of sets follow from them."""
 
     name = "exact"
 
     @property
     def n_free(self) -> int:
-        """The clusters'."""
+        """Number of clusters."""
         return self.focal.n_clusters
 
     def expand(self, free: Tensor) -> Tensor:
@@ -198,12 +198,12 @@ class Exact(Relaxation):
         return torch.cat([free, set_barycenters(self.metric, self.focal, free, None)], 1)
 
     def _general(self, prototypes: Tensor, inner: Tensor | None) -> ConstraintCost:
-        """Nothing to pay: the constraint holds."""
+        """No cost: the constraint holds."""
         return ConstraintCost(prototypes.new_zeros(len(prototypes)), torch.zeros_like(prototypes), None)
 
     @staticmethod
     def arms(focal: FocalSets) -> tuple[Tensor, Tensor]:
-        """Nothing to pay."""
+        """No penalized differences."""
         return torch.zeros(0, len(focal), dtype=torch.float64), torch.zeros(0, dtype=torch.float64)
 
 
@@ -211,7 +211,7 @@ class Exact(Relaxation):
 def arms_of(
     kind: type[Relaxation], focal: FocalSets, dtype: torch.dtype, device: torch.device
 ) -> tuple[Tensor, Tensor]:
-    """A relaxation's differences and prices as tensors of this kind, made once."""
+    """Return a relaxation's differences and costs as cached tensors."""
     arms, prices = kind.arms(focal)
     return arms.to(dtype=dtype, device=device), prices.to(dtype=dtype, device=device)
 
@@ -224,14 +224,14 @@ def _gradient(cost: Tensor, leaf: Tensor) -> Tensor:
 
 
 def has_barycenters(metric: SemiMetric, like: Tensor) -> bool:
-    """Whether the metric has a closed form for barycentres, tried on prototypes of its own shape (1, *shape)."""
+    """Whether the metric has a closed form for barycentres, tested on prototypes of its shape (1, *shape)."""
     return metric.closed_form.barycenters(like, like.new_ones(1, len(like))) is not None
 
 
 def distances_to_sets(metric: SemiMetric, focal: FocalSets, clusters: Tensor, distances: Tensor) -> Tensor:
-    """Distances (n, f) to the prototypes of all sets from those (n, c) to the clusters' (c, *shape), one run's.
+    """Return distances (n, f) to all sets' prototypes from those (n, c) to one run's clusters (c, *shape).
 
-    A set's prototype is the barycentre of its clusters'; it is not written down where the metric knows the distance to it.
+    A set's prototype is the barycentre of its clusters'; it is not computed if the metric knows the distance to it.
     """
     members = torch.as_tensor(focal.membership[focal.n_clusters :].copy()).to(distances)
     if not len(members):
@@ -246,7 +246,7 @@ def distances_to_sets(metric: SemiMetric, focal: FocalSets, clusters: Tensor, di
 def set_barycenters(
     metric: SemiMetric, focal: FocalSets, clusters: Tensor, start: Tensor | None, tol: float = 1e-14
 ) -> Tensor:
-    """Barycentres of the clusters of each set with several, (runs, c, *shape) -> (runs, f - c, *shape)."""
+    """Return barycentres of the clusters of each larger set, (runs, c, *shape) -> (runs, f - c, *shape)."""
     runs, c = clusters.shape[:2]
     s = torch.as_tensor(focal.with_empty[1 + c :].copy(), dtype=clusters.dtype, device=clusters.device)
     closed = metric.closed_form.barycenters(clusters, s)
@@ -268,7 +268,7 @@ def set_barycenters(
         return d.sum(1)
 
     ends_of_run = torch.arange(runs, device=sets.device)[:, None] * len(s)
-    which = (ends_of_run + (sets - c)).flatten()  # the set that an arm belongs to, among those of all runs
+    which = (ends_of_run + (sets - c)).flatten()  # the set of each difference, among those of all runs
 
     pulls = metric.compiled.pulls(arms, which)
 
@@ -280,18 +280,18 @@ def set_barycenters(
     return minimise_small(differentiated(cost) if pulls is None else compiled, start, tol=tol)
 
 
-RIDGE = 1e-13  # of the mean weight: a cluster without mass stays where it is, and a fixed point stays fixed
-TINY = 1e-280  # where all weights underflow
-STIFF = 1e10  # times the weights: ties beyond this drown them, and the plain solution has no digits left
+RIDGE = 1e-13  # of the mean weight: keeps a cluster without mass, and a fixed point, in place
+TINY = 1e-280  # for underflow of all weights
+STIFF = 1e10  # times the weights: larger ties swamp them, and the plain solution has no digits left
 
 RELAXATIONS: dict[str, type[Relaxation]] = {kind.name: kind for kind in (Penalty, Gap, Exact)}
-#: Solvers by name; None: the exact step where the metric has one, else the descent.
+#: Solvers by name; None: the exact step if the metric has one, otherwise the descent.
 SOLVERS: dict[str, Solver | None] = {"auto": None, "gradient": GradientDescent(), "descent": Descent()}
 
 
 @dataclass(frozen=True)
 class SoftECMProblem:
-    """The relaxed problem of eq. 6 for a batch of runs, as solvers see it."""
+    """The relaxed problem of eq. 6 for a batch of runs, as seen by solvers."""
 
     metric: SemiMetric
     x: Encoded | Scattered
@@ -302,27 +302,27 @@ class SoftECMProblem:
     patience: int  # the solver's
     races: bool
     pull: PrototypePull | None = None
-    alone: bool = False  # single clusters by exact steps: sums are all that is needed, no derivative
+    alone: bool = False  # single clusters by exact steps: only sums needed, no derivative
     rises: ClassVar[str] = "refused"
 
     def begin(self, start: Tensor) -> State:
-        """The clusters' starts (runs, c, *shape) completed with the sets', or all of them (runs, f, *shape)."""
+        """Complete the clusters' starts (runs, c, *shape) with the sets', or take all of them (runs, f, *shape)."""
         free = start[:, : self.relaxation.n_free]
         if free.shape[1] < self.relaxation.n_free:
             free = completed_starts(self.metric, self.relaxation.focal, start, self.relaxation.n_free)
         return self.at(free)
 
     def resumed(self, tensors: Mapping[str, Tensor]) -> State:
-        """As a checkpoint kept it."""
+        """Return the state of a checkpoint."""
         return from_tensors(State, tensors, "state")
 
     @property
     def step(self) -> Callable[[State], State]:
-        """Prototypes (eq. 8), then masses (eq. 7): as the solver does it."""
+        """The solver's step: prototypes (eq. 8), then masses (eq. 7)."""
         return partial(self.solver.step, self)
 
     def at(self, free: Tensor, before: State | None = None) -> State:
-        """Masses (eq. 7) and objective at the given prototypes."""
+        """Return masses (eq. 7) and objective at the given prototypes."""
         previous = None if before is None else Previous(before.prototypes, before.evaluation.masses)
         if self.alone:
             sums = evaluate(self.metric, self.x, free, self.cost, previous=previous, tol=self.tol, slopes=False)
@@ -348,13 +348,13 @@ class SoftECMProblem:
 
     @staticmethod
     def _pull_back(gradient: Tensor, leaf: Tensor, expanded: Tensor) -> Tensor:
-        """Derivative in the free prototypes from the one in all of them."""
+        """Return the derivative in the free prototypes from the one in all of them."""
         if expanded is leaf:
             return gradient
         return torch.autograd.grad(expanded, leaf, gradient)[0]
 
     def _scale(self, curvature: Tensor | None, prototypes: Tensor) -> Tensor | None:
-        """Inverse curvature of a bound of the objective, coordinate by coordinate: the barycentre step's length."""
+        """Return the inverse curvature of a bound of the objective by coordinate: the length of the barycentre step."""
         if curvature is None:
             return None
         clusters, sets = set_members(self.relaxation.focal, curvature.device)
@@ -367,7 +367,7 @@ class SoftECMProblem:
             bound = torch.zeros(len(self.relaxation.focal), dtype=curvature.dtype, device=curvature.device)
             ones = torch.ones(len(sets), dtype=curvature.dtype, device=curvature.device)
             bound.index_add_(0, sets, ones).index_add_(0, clusters, ones)
-            # |a - b|^2 <= 2 |a|^2 + 2 |b|^2: a cluster and its set move at once.
+            # |a - b|^2 <= 2 |a|^2 + 2 |b|^2: a cluster and its set move at the same time.
             per_unit = curvature / self._total_weights(curvature)
             tail = (1,) * (curvature.ndim - 2)
             folded = curvature + 2.0 * (self.relaxation.lam[:, None] * bound).reshape(-1, len(bound), *tail) * per_unit
@@ -377,17 +377,17 @@ class SoftECMProblem:
         )
 
     def _factor(self, evaluation: Evaluation, prototypes: Tensor) -> Tensor | None:
-        """The metric's matrices of curvature (runs, c, L, L), for single clusters."""
+        """Return the metric's curvature matrices (runs, c, L, L), for single clusters."""
         masses, curvature, focal = evaluation.masses, evaluation.curvature, self.relaxation.focal
         wanted = self.solver.stiff and self.cost.rule.is_power and len(focal) == focal.n_clusters
-        if not wanted or masses is None or curvature is None:  # other rules weigh objects otherwise
+        if not wanted or masses is None or curvature is None:  # other rules have other weights
             return None
         held = masses[..., 1:] ** self.cost.beta.to(masses.device)[:, None, None]
         total = held.sum(1) if self.cost.weights is None else torch.einsum("n,rnf->rf", self.cost.weights, held)
         return stiff_factors(self.metric, prototypes, curvature, total.to(prototypes) * self.cost.factors)
 
     def _total_weights(self, curvature: Tensor) -> float:
-        """Scale of the objects' weights, to turn a sum of curvatures into that of one object."""
+        """Return the total weight of the objects, to turn a sum of curvatures into that of one object."""
         if isinstance(self.x, Scattered):
             n = self.x.weight
         else:
@@ -395,17 +395,17 @@ class SoftECMProblem:
         return max(1.0, n / curvature.shape[1])
 
     def solve(self, state: State) -> Tensor:
-        """Eq. 8 for metrics whose barycentres are means: one symmetric system of the size of the free prototypes."""
+        """Solve eq. 8 for metrics whose barycentres are means: one symmetric system of the size of the free prototypes."""
         curvature, moment = state.evaluation.sums
         if self.alone:
             return single_means(curvature.double(), moment.double(), state.free.double()).to(state.free.dtype)
-        follow = self.relaxation.n_free < moment.shape[1]  # nothing to pay, and no matrix of all sets
+        follow = self.relaxation.n_free < moment.shape[1]  # no penalty, and no matrix of all sets
         means, tie = (self.relaxation.means(), None) if follow else (None, self.relaxation.matrix())
         free = solved(curvature.flatten(2), moment.flatten(2), state.free.flatten(2), means, tie)
         return free.reshape(state.free.shape).to(state.free.dtype)
 
     def fixed(self, state: State) -> Callable[[Tensor], tuple[Tensor, Tensor]]:
-        """Eq. 8 as a function of the free prototypes: the masses are the state's."""
+        """Return eq. 8 as a function of the free prototypes, with the state's masses."""
         data = self._quadratic(state) if self.metric.closed_form.quadratic else self._weighted(state)
 
         def cost(free: Tensor) -> tuple[Tensor, Tensor]:
@@ -413,7 +413,7 @@ class SoftECMProblem:
             with torch.enable_grad():
                 expanded = self.relaxation.expand(leaf)
             value, gradient = data(expanded.detach())
-            if self.pull is not None and not self.metric.closed_form.quadratic:  # whose sums hold it already
+            if self.pull is not None and not self.metric.closed_form.quadratic:  # whose sums include it
                 price, slope = self.pull.cost(self.metric, expanded)
                 value, gradient = value + price, gradient.clone()
                 gradient[:, : slope.shape[1]] += slope
@@ -446,20 +446,20 @@ class SoftECMProblem:
         return with_masses(self.metric, self.x, self.cost, state.prototypes)
 
     def select(self, runs: Tensor) -> Self:
-        """The same for some of the runs."""
+        """Return some of the runs."""
         relaxation = replace(self.relaxation, lam=self.relaxation.lam[runs])
         return replace(self, cost=self.cost.select(runs), relaxation=relaxation)
 
 
 def solved(curvature: Tensor, moment: Tensor, old: Tensor, means: Tensor | None, tie: Tensor | None) -> Tensor:
-    """The free prototypes (runs, q, p) that minimise a quadratic, coordinate by coordinate.
+    """Return the free prototypes (runs, q, p) that minimize a quadratic, coordinate by coordinate.
 
     Parameters
     ----------
     curvature, moment : (runs, f, 1 or p), (runs, f, p)
-    old : (runs, q, p), where nothing is paid for a direction
-    means : (f, q), where the sets' prototypes are means of their clusters', which alone are free
-    tie : (runs, f, f), the price of the constraint, elsewhere
+    old : (runs, q, p), kept in directions without cost
+    means : (f, q), if the sets' prototypes are means of their clusters', the only free ones
+    tie : (runs, f, f), the cost of the constraint, otherwise
     """
     w = curvature.transpose(1, 2).double()  # (runs, 1 or p, f)
     y = moment.transpose(1, 2).double()[..., None]  # (runs, p, f, 1)
@@ -477,13 +477,13 @@ def solved(curvature: Tensor, moment: Tensor, old: Tensor, means: Tensor | None,
 
 
 def single_means(curvature: Tensor, moment: Tensor, old: Tensor) -> Tensor:
-    """Weighted means of single clusters, written once; one without weight stays."""
+    """Return weighted means of single clusters; one without weight stays."""
     ridge = RIDGE * curvature.mean(1, keepdim=True) + TINY
     return (old * ridge).add_(moment).div_(curvature + ridge)
 
 
 def completed_starts(metric: SemiMetric, focal: FocalSets, init: Tensor, n_free: int) -> Tensor:
-    """Complete the clusters' starts with the sets': barycentres where cheap, else means (Algorithm 1)."""
+    """Complete the clusters' starts with the sets': barycentres if cheap, otherwise means (Algorithm 1)."""
     if init.shape[1] >= n_free:
         return init[:, :n_free]
     if has_barycenters(metric, init[0, :1]):
@@ -492,7 +492,7 @@ def completed_starts(metric: SemiMetric, focal: FocalSets, init: Tensor, n_free:
 
 
 def constraint_residual(metric: SemiMetric, focal: FocalSets, prototypes: Tensor) -> Tensor:
-    """How much of the sets' inertia the best barycentres would save, run by run: 0 where eq. 4 holds."""
+    """Return the share of the sets' inertia that the best barycentres would save, per run: 0 if eq. 4 holds."""
     clusters, sets = set_members(focal, prototypes.device)
     if len(sets) == 0:
         return prototypes.new_zeros(len(prototypes))
@@ -517,15 +517,15 @@ def _both(a: tuple[Tensor, Tensor], b: tuple[Tensor, Tensor]) -> tuple[Tensor, T
 
 
 def stationary(weight: Tensor, y: Tensor, old: Tensor, tie: Tensor | None = None) -> Tensor:
-    """The solution v of ``(weight + tie) v = y``; where nothing is paid for a direction, that of ``old``.
+    """Return the solution v of ``(weight + tie) v = y``; that of ``old`` in directions without cost.
 
     Parameters
     ----------
     weight : (..., m, m)
-        Symmetric, not negative: what objects pay. All of it may underflow.
+        Positive semidefinite: the cost of objects. All of it may underflow.
     y, old : (..., m, k)
     tie : (..., m, m), optional
-        Symmetric, not negative: what the constraint pays, however much that is.
+        Positive semidefinite: the cost of the constraint, of any magnitude.
     """
     scale = weight.diagonal(dim1=-2, dim2=-1).mean(-1)[..., None, None]
     ridge = RIDGE * scale + TINY
@@ -543,9 +543,9 @@ def stationary(weight: Tensor, y: Tensor, old: Tensor, tie: Tensor | None = None
 
 
 def _careful(weight: Tensor, y: Tensor, old: Tensor, tie: Tensor | None) -> Tensor:
-    """The same as a step from ``old`` along the ties' own directions, each in its own unit.
+    """Compute a step from ``old`` in the eigenbasis of the ties, each direction in its own unit.
 
-    What ties leave free is then decided by the weights alone, though they are a 1e-200th of the ties.
+    The weights alone then decide directions that the ties leave free, even if they are 1e-200 times the ties.
     """
     size = weight.abs().amax((-2, -1), keepdim=True)
     unit = torch.where(size > 0, size, 1.0)
@@ -556,8 +556,8 @@ def _careful(weight: Tensor, y: Tensor, old: Tensor, tie: Tensor | None) -> Tens
     if tie is not None:
         top = tie.abs().amax((-2, -1), keepdim=True)
         values, axes = torch.linalg.eigh(tie / torch.where(top > 0, top, 1.0))
-        values = torch.where(values > 1e-10, values, 0.0)  # the rest is rounding: a direction that costs nothing
-        # Beyond 1e100 a tie is a tie; nothing that follows may overflow.
+        values = torch.where(values > 1e-10, values, 0.0)  # the rest is rounding: a direction without cost
+        # Limited to 1e100, so that nothing that follows overflows.
         stiffness = values * (top / unit).clamp_max(1e100)[..., 0]
         axes, stiffness = axes.expand_as(weight), stiffness.expand(weight.shape[:-1])
     turned = axes.mT @ weight @ axes + torch.diag_embed(stiffness)
@@ -572,12 +572,12 @@ def _careful(weight: Tensor, y: Tensor, old: Tensor, tie: Tensor | None) -> Tens
 
 
 def stiff_factors(metric: SemiMetric, prototypes: Tensor, curvature: Tensor, weights: Tensor) -> Tensor | None:
-    """Cholesky's upper factors (runs, f, L, L) of the metric's matrices of curvature; None where it has none.
+    """Return upper Cholesky factors (runs, f, L, L) of the metric's curvature matrices, or None if it has none.
 
     Parameters
     ----------
     prototypes : (runs, f, L, ...)
-    curvature : (runs, f, L, 1), of the quadratic bound, which takes a matrix's place where that is not positive
+    curvature : (runs, f, L, 1), of the quadratic bound, which replaces matrices that are not positive definite
     weights : (runs, f), the sum of each prototype's weights
     """
     runs, f = prototypes.shape[:2]

@@ -1,10 +1,10 @@
-r"""What was known before: prototypes that pull at those of a fit.
+r"""Prior knowledge: earlier prototypes that attract those of a fit.
 
 .. math:: \sum_A w_A\, d(s_A, v_A)
 
-is what a pseudo-object at :math:`s_A` adds to the prototype step if it counts :math:`w_A` times and belongs to A alone.
-Where barycentres are means, objects that were seen before and are gone leave exactly that: :math:`w_A` is the sum of their
-weights :math:`|A|^\alpha m^\beta`, :math:`s_A` their mean.
+is the contribution to the prototype step of a pseudo-object at :math:`s_A` with weight :math:`w_A` that belongs to A
+alone. If barycentres are means, this summarizes objects seen before exactly: :math:`w_A` is the sum of their weights
+:math:`|A|^\alpha m^\beta`, :math:`s_A` their mean.
 """
 
 from __future__ import annotations
@@ -20,17 +20,17 @@ from softecm.optim import Evaluation, along
 
 @dataclass(frozen=True)
 class PrototypePull:
-    """Points that pull at the prototypes of the first k sets."""
+    """Points that attract the prototypes of the first k sets."""
 
     points: Tensor  # (k, *shape)
-    weights: Tensor  # (k,), or anything that broadcasts to (k, *shape) where barycentres are means
+    weights: Tensor  # (k,), or any shape that broadcasts to (k, *shape) if barycentres are means
 
     def to(self, like: Tensor) -> PrototypePull:
-        """The same on another device, as numbers of another kind."""
+        """Return a copy with the device and dtype of ``like``."""
         return PrototypePull(self.points.to(like), self.weights.to(like))
 
     def cost(self, metric: SemiMetric, prototypes: Tensor) -> tuple[Tensor, Tensor]:
-        """The price (runs,) and its derivative (runs, k, *shape) at prototypes (runs, f, *shape)."""
+        """Return the cost (runs,) and its derivative (runs, k, *shape) at prototypes (runs, f, *shape)."""
         own = prototypes[:, : len(self.points)].detach()
         if metric.closed_form.quadratic:
             differences = own - self.points
@@ -43,7 +43,7 @@ class PrototypePull:
         return cost.detach(), torch.autograd.grad(cost.sum(), leaf)[0]
 
     def added(self, metric: SemiMetric, evaluation: Evaluation, prototypes: Tensor) -> Evaluation:
-        """An evaluation of the objects, and of these."""
+        """Return an evaluation of the objects with these points added."""
         cost, slope = self.cost(metric, prototypes)
         k = len(self.points)
         gradient = evaluation.gradient.clone()
@@ -53,13 +53,13 @@ class PrototypePull:
             return total
         weights = self._along(self.points)
         moment = evaluation.moment.clone()
-        curvature = evaluation.curvature + torch.zeros_like(weights[:1])  # as wide as the wider of both
+        curvature = evaluation.curvature + torch.zeros_like(weights[:1])  # the wider shape of both
         curvature[:, :k] += weights
         moment[:, :k] += weights * self.points
         return replace(total, curvature=curvature, moment=moment)
 
     def _along(self, points: Tensor) -> Tensor:
-        """The weights, shaped to multiply points (..., k, *shape)."""
+        """Return the weights, shaped to multiply points (..., k, *shape)."""
         if self.weights.ndim > 1:
             return self.weights
         return along(self.weights, points if points.ndim == self.points.ndim else points[0])

@@ -1,14 +1,14 @@
-r"""Soft-ECM over several views whose weights are found with the clusters.
+r"""Soft-ECM over several views with weights learned with the clusters.
 
 .. math::
     J = \sum_{iA} |A|^\alpha m_i(A)^\beta \sum_l u_{Al}\, d_l(x_i, v_A)
       + \lambda \sum_A \sum_{k \in A} \sum_l u_{Al}\, d_l(v_k, v_A)
-      + \delta^2 \sum_i m_i(\emptyset)^\beta \sum_l \bar u_l + \text{what the weights cost}
+      + \delta^2 \sum_i m_i(\emptyset)^\beta \sum_l \bar u_l + \text{cost of the weights}
 
-where :math:`u` are the effective weights and :math:`\bar u` their mean over clusters. The empty set is priced inside the
-weights: for an object that lacks a view both sides leave it out, and every step stays exact. A round is weights, then
-prototypes view by view, then masses; each lowers J. Views whose barycentres are means take the exact step; the others go
-downhill, no further than lowers the whole.
+where :math:`u` are the effective weights and :math:`\bar u` their mean over clusters. The cost of the empty set
+includes the weights: for an object without a view both sides skip it, and every step stays exact. An iteration updates
+weights, then prototypes view by view, then masses; each lowers J. Views whose barycentres are means take the exact
+step; the others descend only as far as J decreases.
 """
 
 from __future__ import annotations
@@ -42,16 +42,16 @@ ROUNDING = 1e-12  # of the objective
 
 @dataclass(frozen=True)
 class ViewsState(Batch):
-    """A batch of runs between two rounds."""
+    """A batch of runs between two iterations."""
 
     free: Tensor  # (runs, q, width)
     prototypes: Tensor  # (runs, f, width)
     weights: Tensor  # (runs, rows, views)
-    shares: Tensor  # (runs, f, views), what distances are multiplied by
-    dispersions: Tensor  # (runs, f, views), of objects and of prototypes about their sets'
-    empty: Tensor  # (runs, views), raised masses of the empty set of the objects that have a view
+    shares: Tensor  # (runs, f, views), factors of the distances
+    dispersions: Tensor  # (runs, f, views), of objects and of prototypes around their sets'
+    empty: Tensor  # (runs, views), powers of the empty set's masses, of the objects that have a view
     curvature: Tensor  # (runs, f, width)
-    moment: Tensor  # (runs, f, width), in the place of the gradient where a view has no exact step
+    moment: Tensor  # (runs, f, width), the gradient if a view has no exact step
     masses: Tensor  # (runs, n, f + 1)
     objective: Tensor
     constraint: Tensor
@@ -66,7 +66,7 @@ class ViewsState(Batch):
 
 @dataclass(frozen=True)
 class ViewsProblem:
-    """The problem of a batch of runs; ``metric`` has been fitted, its own weights are the first ones."""
+    """The problem of a batch of runs; ``metric`` is fitted and has the initial weights."""
 
     metric: Combined
     weighing: Weighing
@@ -74,7 +74,7 @@ class ViewsProblem:
     cost: MassCost
     relaxation: Relaxation
     tol: float
-    #: (views,), by what delta^2 is multiplied in each; None: delta^2 stands outside the weights
+    #: (views,), factors of delta^2 in each view; None: delta^2 does not depend on the weights
     deltas: Tensor | None = None
     rises: ClassVar[str] = "refused"
 
@@ -85,40 +85,40 @@ class ViewsProblem:
 
     @property
     def patience(self) -> int:
-        """Steps that are not exact may be short by chance."""
+        """Inexact steps may be short by chance."""
         return 1 if self.exact else 2
 
     @property
     def races(self) -> bool:
-        """Rounds with an exact step cost next to nothing."""
+        """Iterations with an exact step are cheap."""
         return not self.exact
 
     @property
     def rows(self) -> int:
-        """How many rows of weights there are."""
+        """Number of rows of weights."""
         focal = self.relaxation.focal
         return {CLUSTER: focal.n_clusters, SET: len(focal)}.get(self.weighing.of, 1)
 
     @property
     def totals(self) -> Tensor:
-        """The total spread (views,) of the objects in each view, in the unit of the distances."""
+        """Total spread (views,) of the objects in each view, in units of distance."""
         weight = float(len(self.x)) if self.cost.weights is None else float(self.cost.weights.sum())
         each = [weight * size / unit for size, unit in zip(self.metric.spreads, self.metric.units, strict=True)]
         return self.cost.beta.new_tensor(each)
 
     @property
     def temperature(self) -> float:
-        """That of the rule "entropy"."""
+        """Temperature of the rule "entropy"."""
         return self.weighing.temperature * float(self.totals[self.differing].mean())
 
     @property
     def differing(self) -> Tensor:
-        """Numbers of the views that are weighed: where nothing differs, there is nothing to weigh."""
+        """Indices of the weighted views: those in which objects differ."""
         distinct = self.totals.nonzero()[:, 0]
         return distinct if len(distinct) else torch.arange(len(self.totals), device=self.totals.device)
 
     def _spread_out(self, weights: Tensor) -> Tensor:
-        """Weights (..., differing) of all views; the others have none."""
+        """Return weights (..., differing) expanded to all views; the others have none."""
         every = weights.new_zeros(*weights.shape[:-1], len(self.totals))
         every[..., self.differing] = weights
         return every
@@ -126,21 +126,21 @@ class ViewsProblem:
     # ---------------------------------------------------------------- weights
 
     def effective(self, weights: Tensor) -> Tensor:
-        """What distances are multiplied by (runs, f, views), from weights (runs, rows, views)."""
+        """Return the factors of the distances (runs, f, views), from weights (runs, rows, views)."""
         raised = self.weighing.effective(weights)
         if self.weighing.of == CLUSTER:
             return torch.einsum("fc,rcl->rfl", self.relaxation.means().to(raised), raised)
         return raised.expand(-1, len(self.relaxation.focal), -1)
 
     def inside(self, weights: Tensor) -> Tensor:
-        """The price of the empty set in each view (runs, views)."""
+        """Return the cost of the empty set in each view (runs, views)."""
         if self.deltas is None:
             return weights.new_zeros(len(weights), weights.shape[-1])
         mean = self.weighing.effective(weights).mean(1).clamp_min(torch.finfo(weights.dtype).tiny)
         return self.cost.delta2[:, None] * self.deltas * mean
 
     def weighed(self, state: ViewsState) -> Tensor:
-        """The best weights (runs, rows, views) for a state's masses and prototypes."""
+        """Return the best weights (runs, rows, views) for a state's masses and prototypes."""
         fixed = self.weighing.regular * self.totals
         if self.deltas is not None:
             there = torch.isfinite(self.cost.delta2)
@@ -154,11 +154,11 @@ class ViewsProblem:
         return self._spread_out(self.weighing.best(paid, self.temperature))
 
     def at_weights(self, state: ViewsState, weights: Tensor) -> Tensor:
-        """The objective (runs,) with a state's masses and prototypes and other weights."""
+        """Return the objective (runs,) of a state with other weights."""
         return state.objective - self._of_weights(state, state.weights) + self._of_weights(state, weights)
 
     def _of_weights(self, state: ViewsState, weights: Tensor) -> Tensor:
-        """What of the objective depends on the weights."""
+        """Return the part of the objective that depends on the weights."""
         empty = torch.where(state.empty > 0, self.inside(weights) * state.empty, 0.0)
         return (self.effective(weights) * state.dispersions).sum((1, 2)) + empty.sum(1) + self._regular(weights)
 
@@ -169,17 +169,17 @@ class ViewsProblem:
     # ---------------------------------------------------------------- the loop
 
     def begin(self, start: Tensor) -> ViewsState:
-        """From the clusters' starts (runs, c, width), or all of them, with equal weights."""
+        """Begin with the clusters' starts (runs, c, width), or all of them, and equal weights."""
         free = completed_starts(self.metric, self.relaxation.focal, start, self.relaxation.n_free)
         weights = self._spread_out(self.weighing.begin(self.rows, len(self.differing), start))
         return self.at(free, weights.expand(len(start), -1, -1).contiguous(), None)
 
     def resumed(self, tensors: Mapping[str, Tensor]) -> ViewsState:
-        """Everything follows from prototypes and weights."""
+        """Return the state that follows from prototypes and weights."""
         return self.at(tensors["state.free"], tensors["state.weights"], None)
 
     def step(self, state: ViewsState) -> ViewsState:
-        """Weights, prototypes (eq. 8), masses (eq. 7)."""
+        """Update weights, prototypes (eq. 8) and masses (eq. 7)."""
         weights = self.weighed(state)
         moved = self._moved(state, self.effective(weights))
         new = self.at(moved, weights, state)
@@ -197,14 +197,14 @@ class ViewsProblem:
         return new.merged(self.at(state.free, weights, state), ~(new.objective <= most))
 
     def select(self, runs: Tensor) -> ViewsProblem:
-        """The same for some of the runs."""
+        """Return some of the runs."""
         relaxation = replace(self.relaxation, lam=self.relaxation.lam[runs])
         return replace(self, cost=self.cost.select(runs), relaxation=relaxation)
 
     # ---------------------------------------------------------------- masses
 
     def at(self, free: Tensor, weights: Tensor, before: ViewsState | None) -> ViewsState:
-        """Masses and objective for given prototypes and weights."""
+        """Return masses and objective for given prototypes and weights."""
         with torch.no_grad():
             prototypes = self.relaxation.expand(free)
             shares = self.effective(weights)
@@ -219,7 +219,7 @@ class ViewsProblem:
         return ViewsState(*weighed, seen.curvature, seen.moment, seen.masses, objective, constraint, change)
 
     def _seen(self, prototypes: Tensor, shares: Tensor, inside: Tensor) -> _Seen:
-        """One pass over the objects, block by block."""
+        """Run one pass over the objects, block by block."""
         flat = prototypes.flatten(0, 1)
         seen = [self._seen_block(rows, flat, prototypes, shares, inside) for rows in blocks(self.x, flat)]
         total = seen[0]
@@ -249,16 +249,16 @@ class ViewsProblem:
 
     @staticmethod
     def _empty_price(there: Tensor, inside: Tensor) -> Tensor:
-        """What each object (n, runs) pays for the empty set: in the views it has."""
+        """Return each object's cost (n, runs) of the empty set: in the views it has."""
         price = torch.where(there[:, None] > 0, inside, 0.0).sum(-1)
         return price.clamp_min(torch.finfo(price.dtype).tiny)
 
     # ---------------------------------------------------------------- prototypes
 
     def _moved(self, state: ViewsState, shares: Tensor) -> Tensor:
-        """The free prototypes one step further, view by view, for new weights."""
+        """Return the free prototypes after one step, view by view, with new weights."""
         shapes, focal = self.metric.shapes, self.relaxation.focal
-        if self.exact and len(focal) == focal.n_clusters:  # nothing ties them, and weights are of no account
+        if self.exact and len(focal) == focal.n_clusters:  # no ties, and weights don't matter
             return single_means(state.curvature, state.moment, state.free)
         views = zip(
             self.metric.parts,
@@ -282,19 +282,19 @@ class ViewsProblem:
         return torch.cat([part.flatten(2) for part in moved], 2)
 
     def _reach(self, slope: Tensor, curvature: Tensor, state: ViewsState, view: int) -> Tensor:
-        """How far to go against a slope: half over the curvature."""
+        """Return the step length against a slope: half over the curvature."""
         folded = curvature + along_sets(self._tie_bound(state.shares[..., view] / self.metric.units[view]), slope)
         least = 1e-9 * folded.flatten(1).amax(1).clamp_min(torch.finfo(slope.dtype).tiny * 1e9)
         return 0.5 / torch.maximum(folded, along(least, folded))
 
     def _tie_bound(self, shares: Tensor) -> Tensor:
-        """Curvature (runs, f) that the constraint adds: a cluster and its set move at once."""
+        """Return the curvature (runs, f) added by the constraint: a cluster and its set move at the same time."""
         clusters, sets = set_members(self.relaxation.focal, shares.device)
         paid = 2.0 * self.relaxation.lam[:, None] * shares[:, sets]
         return torch.zeros_like(shares).index_add(1, sets, paid).index_add(1, clusters, paid)
 
     def _tie_matrix(self, shares: Tensor) -> Tensor:
-        """The constraint as a quadratic form (runs, f, f), each set's part times what its view counts there (runs, f)."""
+        """Return the constraint as a quadratic form (runs, f, f), each set's part times its view's weight (runs, f)."""
         kind, focal = type(self.relaxation), self.relaxation.focal
         arms, prices = arms_of(kind, focal, shares.dtype, shares.device)
         if not len(arms):
@@ -303,7 +303,7 @@ class ViewsProblem:
         return torch.einsum("af,ra,ag->rfg", arms, paid, arms)
 
     def _ties(self, prototypes: Tensor) -> Tensor:
-        """What the constraint costs before weights, set by set and view by view (runs, f, views)."""
+        """Return the cost of the constraint before weights, per set and view (runs, f, views)."""
         places = split_views(prototypes, self.metric.shapes)
         each = [
             self._tie(part, at) / unit
@@ -316,9 +316,9 @@ class ViewsProblem:
         runs, f = places.shape[:2]
         zero = places.new_zeros(runs, f)
         clusters, sets = set_members(self.relaxation.focal, places.device)
-        if not len(sets) or self.relaxation.n_free < f:  # nothing to pay
+        if not len(sets) or self.relaxation.n_free < f:  # no cost
             return zero
-        if part.closed_form.quadratic:  # from differences, so that nothing cancels
+        if part.closed_form.quadratic:  # from differences, to avoid cancellation
             arms, prices = arms_of(type(self.relaxation), self.relaxation.focal, places.dtype, places.device)
             differences = torch.einsum("af,rf...->ra...", arms, places)
             each = prices * (part.closed_form.tensor(differences) * differences).flatten(2).sum(2)
@@ -332,14 +332,14 @@ class ViewsProblem:
         return cost.clamp_min(0.0)
 
     def _least(self, part: SemiMetric, places: Tensor, clusters: Tensor, sets: Tensor) -> Tensor:
-        """Distances of clusters to the best prototypes of their sets (runs, members)."""
+        """Return distances of clusters to the best prototypes of their sets (runs, members)."""
         c = self.relaxation.focal.n_clusters
         best = set_barycenters(part, self.relaxation.focal, places[:, :c].detach(), None).detach()
         ends = places[:, clusters].flatten(0, 1), best[:, sets - c].flatten(0, 1)
         return part.paired(*ends).reshape(len(places), -1)
 
     def _tie_slope(self, part: SemiMetric, places: Tensor, shares: Tensor) -> Tensor:
-        """The derivative of the constraint's price in one view."""
+        """Return the derivative of the constraint's cost in one view."""
         leaf = places.detach().requires_grad_()
         with torch.enable_grad():
             cost = (shares * self._tie(part, leaf)).sum()
@@ -351,7 +351,7 @@ class ViewsProblem:
 
 @dataclass(frozen=True)
 class _Seen:
-    """What one pass over some objects gives."""
+    """The result of one pass over some objects."""
 
     cost: Tensor  # (runs,)
     dispersions: Tensor  # (runs, f, views)
@@ -361,7 +361,7 @@ class _Seen:
     masses: Tensor  # (runs, n, f + 1)
 
     def plus(self, other: _Seen) -> _Seen:
-        """Two blocks together."""
+        """Return the sum of two blocks."""
         return _Seen(
             self.cost + other.cost,
             self.dispersions + other.dispersions,
@@ -373,10 +373,10 @@ class _Seen:
 
 
 def along_sets(values: Tensor, like: Tensor) -> Tensor:
-    """One value a run and set (runs, f), shaped to multiply prototypes (runs, f, *shape) of one view."""
+    """Return one value per run and set (runs, f), shaped to multiply prototypes (runs, f, *shape) of one view."""
     return values.reshape(*values.shape, *(1,) * (like.ndim - 2))
 
 
 def set_of_arms(arms: Tensor, n_clusters: int) -> Tensor:
-    """The set that each difference between prototypes belongs to."""
+    """Return the set of each difference between prototypes."""
     return arms[:, n_clusters:].abs().argmax(1) + n_clusters

@@ -1,4 +1,4 @@
-"""Choosing without labels: grids of parameters as one computation, rules that can't be fooled, how many clusters."""
+"""Selection without labels: parameter grids as one computation, robust rules, and the number of clusters."""
 
 from softecm._warnings import NoGroupsWarning, SearchEdgeWarning, TwinsWarning
 from softecm.selection.n_clusters import Choice, choose_n_clusters, default_candidates, guarded_nonspecificity

@@ -1,4 +1,4 @@
-"""Solve the cells of a task: as one batch where the estimator allows it, else one after the other."""
+"""Solve the cells of a task: as one batch if the estimator allows it, otherwise one after another."""
 
 from __future__ import annotations
 
@@ -32,13 +32,13 @@ if TYPE_CHECKING:
     from softecm.algorithms.base import EvidentialClusterer
     from softecm.algorithms.family import PrototypeFamily
 
-CPU_WORK, GPU_WORK = 3e9, 1e12  # multiplications of a batch in a round: what a kill may cost, and what fills a device
-KEPT = 4  # prepared data sets held by a process
+CPU_WORK, GPU_WORK = 3e9, 1e12  # multiplications of a batch per iteration: lost by a kill, or filling a device
+KEPT = 4  # prepared data sets cached by a process
 
 
 @dataclass(frozen=True)
 class Data:
-    """One data set as a sweep gets it; ``token`` tells it from others."""
+    """One data set of a sweep; ``token`` identifies it."""
 
     X: object
     y: ArrayLike | None
@@ -48,7 +48,7 @@ class Data:
 
 @dataclass(frozen=True)
 class PreparedRuns:
-    """One data set prepared for the cells of one batch."""
+    """A data set prepared for the cells of a batch."""
 
     choice: MetricChoice
     algorithm: Algorithm[object]
@@ -59,12 +59,12 @@ _prepared: dict[str, PreparedRuns] = {}
 
 
 def is_batchable(model: EvidentialClusterer) -> TypeGuard[PrototypeFamily]:
-    """Whether cells of this estimator are solved together."""
+    """Whether cells of this estimator can be solved together."""
     return bool(getattr(model, "batches", False)) and not getattr(model, "warm_start", False)
 
 
 def prepared(cell: Cell, data: Data) -> PreparedRuns:
-    """The data encoded for this cell's estimator; kept for the next task on it."""
+    """Return the data encoded for this cell's estimator, cached for the next task."""
     key, model = f"{data.token}\n{cell.key}", cell.model
     if key not in _prepared:
         while len(_prepared) >= KEPT:
@@ -80,7 +80,7 @@ def prepared(cell: Cell, data: Data) -> PreparedRuns:
 
 
 def batch_size(cell: Cell, data: Data) -> int:
-    """How many cells make one task."""
+    """Return the number of cells of one task."""
     if not is_batchable(cell.model):
         return 1
     chosen, objects = cell.model._settings(), prepared(cell, data).objects
@@ -90,7 +90,7 @@ def batch_size(cell: Cell, data: Data) -> int:
 
 
 def partitions(ready: PreparedRuns, outcomes: Sequence[Outcome], x: object) -> list[tuple[CredalPartition, Geometry]]:
-    """The credal partition of the objects ``x`` for each cell's best run, with the distances behind it."""
+    """Return the credal partition of ``x`` for each cell's best run, with the distances behind it."""
     results: list[tuple[CredalPartition, Geometry]] = []
     for outcome in outcomes:
         c, best = outcome.chosen.n_clusters, outcome.solution.part(slice(outcome.best, outcome.best + 1))
@@ -104,7 +104,7 @@ def partitions(ready: PreparedRuns, outcomes: Sequence[Outcome], x: object) -> l
 
 
 def run_cells(cells: Sequence[Cell], data: Data, report: Callback | None = None) -> list[dict[str, Value]]:
-    """One row a cell, equal to what the cell's estimator finds when it is fitted alone."""
+    """Return one row per cell, equal to what the cell's estimator finds when fitted alone."""
     if not is_batchable(cells[0].model):
         return [fit_alone(cell.model, data) for cell in cells]
     began = time.perf_counter()
@@ -127,7 +127,7 @@ def _measured(
     outcome: Outcome,
     result: tuple[CredalPartition, Geometry],
 ) -> dict[str, Value]:
-    """Where a cell ended, in units of its groups if it is to be measured so, and how good its partition is."""
+    """Return the result of a cell, measured in units of its groups if requested, and its quality."""
     partition, geometry = result
     model = Fit(ready.algorithm, ready.objects, outcome.chosen).model_of(outcome)
     spheres = Fitted(ready.choice, ready.objects, outcome, model, partition)
@@ -150,7 +150,7 @@ def _measured(
 
 
 def fit_alone(model: EvidentialClusterer, data: Data) -> dict[str, Value]:
-    """The row of a cell whose estimator is fitted in its own way."""
+    """Return the row of a cell whose estimator has its own way to fit."""
     began = time.perf_counter()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
@@ -178,7 +178,7 @@ def _or_nan(delta: float | None) -> float:
 
 
 def geometry_of(model: EvidentialClusterer, X: object) -> Geometry | None:
-    """Distances to and between the clusters' prototypes of a fitted estimator, where it has prototypes of its own."""
+    """Return distances to and between a fitted estimator's clusters, if it has prototypes of its own."""
     fitted = prototypes_of(model)
     if fitted is None:
         return None
@@ -191,21 +191,21 @@ def geometry_of(model: EvidentialClusterer, X: object) -> Geometry | None:
 
 
 def prototypes_of(model: object) -> PrototypeModel | None:
-    """The prototypes of a fitted estimator, where it has some."""
+    """Return a fitted estimator's prototypes, if any."""
     fitted = getattr(model, "model_", None)
     return fitted if isinstance(fitted, PrototypeModel) else None
 
 
 def _geometry(fitted: PrototypeModel, far: NDArray[np.float64]) -> Geometry:
-    """The same from the distances (n, f) of all objects to all prototypes."""
+    """The same from distances (n, f) of all objects to all prototypes."""
     own = fitted.prototypes[: fitted.focal.n_clusters]
     with torch.no_grad():
-        # Sets may measure each in its own way: all of them at once, then the clusters'.
+        # Each set may have its own metric: compute all of them, then select the clusters'.
         between = fitted.metric.pairwise(own, fitted.prototypes).clamp_min(0.0)[:, : len(own)].double().numpy()
     means = fitted.metric.closed_form.quadratic
     return Geometry.of_prototypes(far[:, : len(own)], between, fitted.metric.degree, are_means=means)
 
 
 def takes_dissimilarities(model: object) -> bool:
-    """Whether an estimator reads a square matrix of dissimilarities."""
+    """Whether an estimator takes a square matrix of dissimilarities."""
     return bool(get_tags(model).input_tags.pairwise)

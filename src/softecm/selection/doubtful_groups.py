@@ -1,4 +1,4 @@
-"""What to mind about groups: twins that differ in one column alone, and a small group midway between two others."""
+"""Suspicious groups: twins that differ in one column only, and a small group midway between two others."""
 
 from __future__ import annotations
 
@@ -15,19 +15,19 @@ from softecm.selection.stability import part_of
 if TYPE_CHECKING:
     from softecm.algorithms.base import EvidentialClusterer
 
-FEWEST = 4  # clusters: of fewer, twins are all there is
-ALONE = 0.8  # part of the difference from its twin that a column makes up
-MOST_TERMS = 1 << 20  # of distances that are looked at
+FEWEST = 4  # minimum number of clusters: fewer may all be twins
+ALONE = 0.8  # minimum share of one column in the difference from a twin
+MOST_TERMS = 1 << 20  # maximum number of distance terms to examine
 SMALL = 0.1  # of all objects
-DETOUR = 1.15  # of the distance between two groups: the way from one to the other over the small one
-OFF = 0.2  # of that distance: by how much it may be nearer to the one
-MOST_OBJECTS = 2000  # that are looked at
+DETOUR = 1.15  # of the distance between two groups: maximum path from one to the other through the small one
+OFF = 0.2  # of that distance: how much nearer to one of them it may be
+MOST_OBJECTS = 2000  # maximum number of objects to examine
 
 
 def twins(model: EvidentialClusterer, X: object) -> str | None:
-    """The column in which alone every cluster differs from the one it is most like; None where there is no such column.
+    """Return the column in which alone every cluster differs from its most similar one, or None.
 
-    A column of coin tosses beside three groups makes six clusters: three pairs of twins.
+    A random binary column beside three groups makes six clusters: three pairs of twins.
 
     Parameters
     ----------
@@ -53,7 +53,7 @@ def twins(model: EvidentialClusterer, X: object) -> str | None:
     some = np.linspace(0, len(labels) - 1, min(len(labels), most)).astype(np.int64)
     try:
         terms = np.asarray(model.explain(part_of(X, some, None)), dtype=np.float64)[:, :c]
-    except (AttributeError, TypeError, ValueError):  # distances don't add up over columns
+    except (AttributeError, TypeError, ValueError):  # distances are not sums over columns
         return None
     if terms.shape[2] != len(names):
         return None
@@ -63,7 +63,7 @@ def twins(model: EvidentialClusterer, X: object) -> str | None:
 
 
 def twins_remark(column: str) -> str:
-    """What that means, and what to do."""
+    """Return what this means, and what to do."""
     remedy = worded("leave that column out", f"leave it out with {option('drop', column)}")
     return (
         f"every cluster has a twin that differs from it only in {column}. If {column} should not distinguish groups, "
@@ -72,7 +72,7 @@ def twins_remark(column: str) -> str:
 
 
 def _alone(terms: NDArray[np.float64], own: int) -> int | None:
-    """The column that makes up the difference between a cluster, by its objects' terms, and the one most like it."""
+    """Return the column that makes up the difference between a cluster, by its objects' terms, and its most similar one."""
     if not len(terms):
         return None
     differences = (terms - terms[:, own : own + 1]).mean(0)  # (c, columns)
@@ -84,7 +84,7 @@ def _alone(terms: NDArray[np.float64], own: int) -> int | None:
 
 
 def small_between(model: EvidentialClusterer, X: object) -> str | None:
-    """What to say of a small group that lies midway between two others; None where there is none.
+    """Return a remark on a small group midway between two others, or None.
 
     Parameters
     ----------

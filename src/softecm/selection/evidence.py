@@ -1,4 +1,4 @@
-"""The mixture that suits the objects, if one does, and what it says about the number of groups."""
+"""The mixture suitable for the objects, if any, and its evidence about the number of groups."""
 
 from __future__ import annotations
 
@@ -30,17 +30,17 @@ if TYPE_CHECKING:
 def mixture_evidence(
     estimator: EvidentialClusterer, X: object, numbers: Iterable[int], most: int
 ) -> MixtureEvidence | None:
-    """What a mixture says about these numbers of groups, and on to twice the best; None for objects without a mixture.
+    """Return a mixture's evidence for these numbers of groups, and on to twice the best; None without a mixture.
 
     Parameters
     ----------
-    estimator : whose metric tells what the objects are
+    estimator : its metric determines the kind of objects
     X : the objects
     numbers : of groups
-    most : the largest number that is tried
+    most : largest number to try
     """
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # the fits say it
+        warnings.simplefilter("ignore")  # the fits report it
         choice = choose_for(estimator.get_params(deep=False).get("metric"), X, None)
         columns = _measurements(estimator, choice, X)
         rows = _weighed_rows(estimator, choice, X) if columns is None else None
@@ -51,7 +51,7 @@ def mixture_evidence(
 
 
 def _measurements(estimator: EvidentialClusterer, choice: MetricChoice, X: object) -> list[Floats] | None:
-    """Columns (n,) of numbers whose groups may have any shape, rows with codes for missing cells left out; else None."""
+    """Return columns (n,) of numbers whose groups may have any shape, without rows that hold codes for missing; or None."""
     if choice.reason not in (ALIKE, UNITS):
         return None
     settings = clone(estimator).set_params(n_clusters=2)._settings()
@@ -66,7 +66,7 @@ def _measurements(estimator: EvidentialClusterer, choice: MetricChoice, X: objec
 
 
 def _weighed_rows(estimator: EvidentialClusterer, choice: MetricChoice, X: object) -> TableSample | None:
-    """Rows of a table whose columns are weighed by what they say about groups; None for other objects."""
+    """Return the rows of a table whose columns are weighted by their evidence for groups; None for other objects."""
     if choice.metric is None or choice.metric == "precomputed":
         return None
     metric = resolve_metric(choice.metric, None)
@@ -78,7 +78,7 @@ def _weighed_rows(estimator: EvidentialClusterer, choice: MetricChoice, X: objec
 
 
 def _without_codes(metric: Mixed, X: object) -> object:
-    """A pandas table with gaps for what looks like codes for missing cells: a code is asked about, and makes no group."""
+    """Return a pandas table with NaN for apparent missing codes: these raise a question, and make no group."""
     if not hasattr(X, "assign"):
         return X
     table: pd.DataFrame = X
@@ -88,9 +88,9 @@ def _without_codes(metric: Mixed, X: object) -> object:
 
 
 def mixture_column(fits: Sequence[tuple[object, EvidentialClusterer]]) -> Floats | None:
-    """For each pair of data and an estimator: ICL of its number of clusters less that of one group; None without.
+    """Return, for each pair of data and estimator, ICL of its number of clusters minus that of one group, or None.
 
-    Where no groups stand apart, less that of the best mixture, so that none is below 0.
+    If no groups are separated, subtract the ICL of the best mixture instead, so that none is below 0.
     """
     column = np.full(len(fits), np.nan)
     seen: dict[tuple[int, str], MixtureEvidence | None] = {}

@@ -1,4 +1,4 @@
-"""From a grid of values to checked cells, and from cells to tasks that are one computation each."""
+"""From a grid of values to validated cells, and from cells to tasks that are one computation each."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from softecm.algorithms.base import EvidentialClusterer
 
-#: Names of parameters and the values to try; several of them are their union.
+#: Names of parameters and the values to try; a sequence of grids means their union.
 Grid: TypeAlias = Mapping[str, object] | Sequence[Mapping[str, object]]
 FREE = ("alpha", "beta", "delta", "lam", "random_state")  # may differ between the runs of one batch
 WITHOUT_EFFECT = ("callback", "device", "n_jobs", "verbose")  # on the numbers
@@ -32,32 +32,32 @@ METRIC = "metric__"
 
 @dataclass(frozen=True)
 class Cell:
-    """One row of a sweep: a data set, the grid's values there, and the estimator they make."""
+    """One row of a sweep: a data set, grid values, and the resulting estimator."""
 
     index: int
     combination: int  # the same for all seeds of the same values
     data: str
     params: Mapping[str, object]
     model: EvidentialClusterer  # not fitted
-    key: str  # what cells of one batch have in common
+    key: str  # equal for cells of one batch
 
 
 @dataclass(frozen=True)
 class Task:
-    """Cells that are solved together; done or not done as a whole."""
+    """Cells that are solved together, completed or not as a whole."""
 
     number: int
-    kind: str  # "cells", or "stability" (one cell a combination, refitted on resamples)
+    kind: str  # "cells", or "stability" (one cell per combination, refitted on resamples)
     cells: tuple[Cell, ...]
 
     @property
     def data(self) -> str:
-        """The data set all its cells are about."""
+        """The data set of all its cells."""
         return self.cells[0].data
 
 
 def combinations(grid: Grid) -> list[dict[str, object]]:
-    """Every combination of the grid's values, the last name changing fastest; a list of grids is their union."""
+    """Return every combination of the grid's values, the last name varying fastest; a list of grids means their union."""
     every: list[dict[str, object]] = []
     for part in _listed(grid):
         if not isinstance(part, Mapping):
@@ -70,7 +70,7 @@ def combinations(grid: Grid) -> list[dict[str, object]]:
 
 
 def _listed(several: object) -> list[object]:
-    """Several values as a list; a text, a mapping or another single value as a list of one."""
+    """Return several values as a list; a single value, including a string or mapping, as a list of one."""
     if isinstance(several, str | bytes | Mapping) or not isinstance(several, Iterable):
         return [several]
     return list(several)
@@ -84,7 +84,7 @@ def _values(name: str, value_or_values: object) -> list[object]:
 
 
 def make_cells(estimators: Mapping[str, EvidentialClusterer], grid: Grid, seeds: Sequence[int]) -> list[Cell]:
-    """All cells, checked before anything runs; an error names its cell."""
+    """Return all cells, validated before anything runs; an error names its cell."""
     chosen = combinations(grid)
     cells: list[Cell] = []
     for at, (data, estimator) in enumerate(estimators.items()):
@@ -106,7 +106,7 @@ def _seeded(values: dict[str, object], seeds: Sequence[int]) -> Iterator[dict[st
 
 
 def _options(own: Mapping[str, object], params: Mapping[str, object]) -> dict[str, object]:
-    """An estimator's parameters with a cell's values in their places."""
+    """Return an estimator's parameters with a cell's values."""
     options = dict(own)
     of_metric = {}
     for name, value in params.items():
@@ -114,7 +114,7 @@ def _options(own: Mapping[str, object], params: Mapping[str, object]) -> dict[st
             of_metric[name[len(METRIC) :]] = value
         elif name in own:
             options[name] = value
-        elif name != "random_state":  # an estimator without chance has none
+        elif name != "random_state":  # a deterministic estimator has none
             raise ValueError(
                 f"grid cell ({_shown(params)}) can't be run: the estimator has no parameter {name!r}. "
                 f"It has {', '.join(own)}."
@@ -128,7 +128,7 @@ def _options(own: Mapping[str, object], params: Mapping[str, object]) -> dict[st
 def _model(
     kind: type[EvidentialClusterer], options: Mapping[str, object], params: Mapping[str, object]
 ) -> EvidentialClusterer:
-    """An estimator with a cell's values, its own checks passed."""
+    """Return an estimator with a cell's values, validated by itself."""
     model = kind(**options)
     settings = getattr(model, "_settings", None)
     if settings is not None:
@@ -139,7 +139,7 @@ def _model(
 
 @contextmanager
 def _naming(params: Mapping[str, object]) -> Iterator[None]:
-    """Errors inside name the cell they are about."""
+    """Name the cell in errors raised inside."""
     try:
         yield
     except (ValueError, TypeError) as error:
@@ -151,7 +151,7 @@ def _shown(params: Mapping[str, object]) -> str:
 
 
 def _with(metric: object, options: Mapping[str, object]) -> SemiMetric:
-    """A metric with some of its own parameters changed."""
+    """Return a metric with some of its own parameters changed."""
     from softecm.distances import SEMI_METRICS
 
     if isinstance(metric, str):
@@ -172,12 +172,12 @@ def _with(metric: object, options: Mapping[str, object]) -> SemiMetric:
 
 
 def batch_key(options: Mapping[str, object]) -> str:
-    """What cells of one batch have in common: everything but the parameters a run may have of its own."""
+    """Return what cells of one batch share: everything but the parameters that runs may vary."""
     return repr(sorted((name, describe(value)) for name, value in options.items() if name not in FREE))
 
 
 def make_tasks(cells: Sequence[Cell], size_of: Callable[[Cell], int], kind: str, first: int = 0) -> list[Task]:
-    """Cut cells into tasks of at most so many cells as suits them, always the same way."""
+    """Split cells into tasks of at most ``size_of`` cells, deterministically."""
     groups: dict[tuple[str, str], list[Cell]] = {}
     for cell in cells:
         groups.setdefault((cell.data, cell.key), []).append(cell)
@@ -190,7 +190,7 @@ def make_tasks(cells: Sequence[Cell], size_of: Callable[[Cell], int], kind: str,
 
 
 def describe(value: object) -> str:
-    """A parameter's value as text that is the same tomorrow: no addresses, arrays by content."""
+    """Return a parameter's value as stable text: no addresses, arrays by content."""
     if isinstance(value, np.ndarray):
         return f"array {value.dtype} {value.shape} {hashlib.sha256(np.ascontiguousarray(value).tobytes()).hexdigest()}"
     if isinstance(value, SemiMetric):
@@ -206,17 +206,17 @@ def describe(value: object) -> str:
 
 
 def described(params: Mapping[str, object]) -> list[tuple[str, str]]:
-    """Parameters that have an effect on the numbers, as text, by name."""
+    """Return the parameters that affect the numbers, as text, by name."""
     return sorted((name, describe(value)) for name, value in params.items() if name not in WITHOUT_EFFECT)
 
 
 def short_hash(value: object) -> str:
-    """A short text for a value that is plain."""
+    """Return a short hash of a plain value."""
     return hashlib.sha256(repr(value).encode()).hexdigest()[:16]
 
 
 def digest(*values: object) -> str:
-    """A short text that differs where the data differ."""
+    """Return a short hash of data."""
     total = hashlib.sha256()
     for value in values:
         _feed(total, value)

@@ -1,6 +1,6 @@
-"""What can be said about a partition without labels, by where objects lie among the prototypes, and with them.
+"""Measures of a partition without labels, from the objects' positions among the prototypes, and with labels.
 
-Valleys (:mod:`softecm.scores.valleys`) tell a number of clusters that is too large; the silhouette one that is too small.
+Valleys (:mod:`softecm.scores.valleys`) detect too many clusters; the silhouette detects too few.
 """
 
 from __future__ import annotations
@@ -14,29 +14,29 @@ from softecm import scores
 from softecm.belief import CredalPartition
 from softecm.scores.valleys import Floats, Geometry, silhouette, standing_apart, valleys
 
-#: What a table of results can hold in a cell; a list is that of the clusters' sizes.
+#: Possible values of a table cell; a list holds the clusters' sizes.
 Value: TypeAlias = bool | int | float | str | list[int] | None
 
 
 class Measures(NamedTuple):
-    """The columns of a sweep that depend on the partition alone."""
+    """The columns of a sweep that depend only on the partition."""
 
     nonspecificity: float
     guarded_nonspecificity: float
     empty: float  # mean mass on the empty set
-    found: int  # clusters that hold objects
+    found: int  # clusters with objects
     sizes: list[int]
     silhouette: float
     valleys: float
-    apart: int  # clusters that stand apart
+    apart: int  # separated clusters
 
     def row(self) -> dict[str, Value]:
-        """Them by name."""
+        """Return the measures by name."""
         return self._asdict()
 
 
 def measures(partition: CredalPartition, geometry: Geometry | None, counts: Floats | None = None) -> Measures:
-    """What a partition is worth, without labels; nan for what needs prototypes, where there are none."""
+    """Return measures of a partition without labels; NaN for those that need prototypes, without any."""
     labels = partition.labels()
     inside = 1.0 - partition.masses[:, 0]
     held = np.bincount(labels, minlength=partition.n_clusters)
@@ -54,7 +54,7 @@ def measures(partition: CredalPartition, geometry: Geometry | None, counts: Floa
 
 
 def against_labels(partition: CredalPartition, labels_true: ArrayLike | None) -> dict[str, Value]:
-    """How well the clusters meet known classes; empty without any."""
+    """Return the agreement with known classes; empty without any."""
     if labels_true is None:
         return {}
     names = ("rand_index", "adjusted_rand_index", "accuracy", "purity")

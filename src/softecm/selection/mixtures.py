@@ -5,19 +5,19 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 
-AS_FAR = 2  # times the best number so far: values rise and fall on the way to it
-UNSUPPORTED = 20.0  # ICL by which a number whose groups are not all groups is worse than the best number below it
+AS_FAR = 2  # times the best number so far: values may rise before they fall
+UNSUPPORTED = 20.0  # ICL added to the best fewer groups, for a number whose groups are not all separated
 
 
 @dataclass(frozen=True)
 class MixtureEvidence:
-    """What a mixture says about the number of groups.
+    """A mixture's evidence about the number of groups.
 
     Attributes
     ----------
     values : dict, ICL for each number of groups; smaller is better
-    no_groups : bool, whether one group is best, or the best ones are parts of one heap
-    columns : names of the columns that say something about groups; none stands for all
+    no_groups : bool, whether one group is best, or the best ones are parts of a single group
+    columns : names of the columns with evidence about groups; empty means all
     """
 
     values: Mapping[int, float]
@@ -28,13 +28,13 @@ class MixtureEvidence:
 def searched(
     criterion: Callable[[int], tuple[float, bool]], numbers: Iterable[int], most: int
 ) -> tuple[dict[int, float], int]:
-    """The values of 1, of these numbers of groups, and on to twice the best; and the number with the least.
+    """Return the values of 1, of these numbers of groups, and on to twice the best; and the number with the least.
 
     Parameters
     ----------
-    criterion : of a number of groups, and whether its groups are all groups; if not, fewer groups are never worse
+    criterion : value of a number of groups, and whether all are separated; if not, fewer groups are never worse
     numbers : of groups
-    most : the largest number that is tried
+    most : largest number to try
     """
     queue, values = sorted({1, *numbers}), dict[int, float]()
     while queue:

@@ -1,9 +1,9 @@
-"""Choosing without labels: how many clusters.
+"""Selection without labels: the number of clusters.
 
-A rule that can be fooled is worse than none: the nonspecificity of the paper falls when all prototypes merge, when
-everything is called an outlier, and as beta falls to 1. Here merged partitions never win, mass on the empty set counts as
-ignorance. By default mixtures count the groups of tables and numbers, valleys between groups those of other objects; both
-can answer that there are none.
+A misleading rule is worse than none: the paper's nonspecificity falls when all prototypes merge, when every object is
+called an outlier, and as beta falls to 1. Here merged partitions never win, and mass on the empty set counts as
+ignorance. By default mixtures count the groups of tables and numbers, and valleys between groups those of other
+objects; both can find that there are no groups.
 """
 
 from __future__ import annotations
@@ -39,21 +39,21 @@ if TYPE_CHECKING:
 
     from softecm.algorithms.base import EvidentialClusterer
 
-#: The estimator that is searched with.
+#: The estimator used in the search.
 Model = TypeVar("Model", bound="EvidentialClusterer")
 Warned = list[warnings.WarningMessage]
 FIRST_LOOK, MOST_CLUSTERS = 8, 30
 RESAMPLES = 10
 DEFAULT = "valleys"
-LARGE, SAMPLE, RESTARTS = 5000, 1000, 3  # of more objects, so many are searched, each number with so few restarts
-NEAR = 6.0  # ICL, twice a logarithm of likelihoods: less is no evidence to speak of
-TIED = 2.0  # standard errors of the difference of two mean silhouettes: less is no evidence either
+LARGE, SAMPLE, RESTARTS = 5000, 1000, 3  # with more objects, size of the sample searched and restarts per number
+NEAR = 6.0  # ICL, twice a log-likelihood: smaller differences are no real evidence
+TIED = 2.0  # standard errors of the difference of two mean silhouettes: smaller differences are no evidence
 
 
 def guarded_nonspecificity(model: EvidentialClusterer) -> float:
-    """What a fitted partition leaves unsaid, from 0 to 1; inf where clusters have merged or stand empty.
+    """Return the ambiguity of a fitted partition, from 0 to 1; inf if clusters have merged or are empty.
 
-    The paper's N* with the empty set counted as log2 c, so that calling everything an outlier gains nothing.
+    The paper's N* with the empty set counted as log2 c, so that calling everything an outlier has no advantage.
     """
     partition = model.partition_
     held = np.bincount(partition.labels(), minlength=partition.n_clusters)
@@ -64,20 +64,20 @@ def guarded_nonspecificity(model: EvidentialClusterer) -> float:
 
 @dataclass(frozen=True, eq=False)
 class Choice(Generic[Model]):
-    """A chosen number of clusters, the model that goes with it, and what was compared.
+    """A selected number of clusters, its model, and the comparison.
 
     Attributes
     ----------
-    n_clusters : int, 1 where no groups stand apart
+    n_clusters : int, 1 if no groups are separated
     model : the fitted estimator with that many clusters
-    values : dict, the rule's value for each candidate; inf (or -inf) for one whose clusters merged or are empty. Valleys
-        have no value for 1.
-    rule : str, what was compared
-    no_groups : bool, whether no groups stand apart; ``n_clusters`` is then 1, unless 1 was no candidate
-    evidence : str, what speaks for the number
-    others : dict, what other rules would have taken, where they differ
-    tied : tuple, numbers that are practically as good by the same rule, the best first: look at these, too. For a mixture
-        within 6 of the best ICL; for silhouettes and valleys within two standard errors over the objects.
+    values : dict, the rule's value for each candidate; inf (or -inf) if its clusters merged or are empty. Valleys have
+    no value for 1.
+    rule : str, the criterion compared
+    no_groups : bool, whether no groups are separated; ``n_clusters`` is then 1, unless 1 was no candidate
+    evidence : str, reason for the number
+    others : dict, numbers preferred by other rules, if different
+    tied : tuple, numbers practically as good by the same rule, the best first; look at these, too. For a mixture within
+    6 of the best ICL; for silhouettes and valleys within two standard errors over the objects.
     """
 
     n_clusters: int
@@ -91,9 +91,9 @@ class Choice(Generic[Model]):
 
     @property
     def edge(self) -> str:
-        """Whether the chosen number is the last that was tried: "largest", "smallest", or "" where it is neither.
+        """Whether the selected number is the last one tried: "largest", "smallest", or "" if neither.
 
-        Two clusters are the fewest there can be, so 2 is no edge; neither is 1, "no groups".
+        Two is the smallest number of clusters, so 2 is no edge; neither is 1, "no groups".
         """
         if len(self.values) < 2 or self.n_clusters not in self.values:
             return ""
@@ -103,11 +103,11 @@ class Choice(Generic[Model]):
 
     @property
     def close(self) -> list[int]:
-        """The chosen number and those tied with it, in order; look at each of them."""
+        """The selected number and those tied with it, in order; look at each of them."""
         return sorted([self.n_clusters, *self.tied])
 
     def _repr_html_(self) -> str:
-        """The number and what the groups are, then what was compared; for notebooks."""
+        """Show the number and the groups, then the comparison; for notebooks."""
         edge = f" It is the {self.edge} that was tried." if self.edge else ""
         edge += f" Too close to call: {listed([*map(str, self.close)], 'and')}." if self.tied else ""
         shown = {c: f"{value:.3g}" if math.isfinite(value) else "merged or empty" for c, value in self.values.items()}
@@ -122,11 +122,11 @@ class Choice(Generic[Model]):
         )
 
     def to_frame(self, backend: str | None = None) -> Any:
-        """The comparison as a data frame."""
+        """Return the comparison as a data frame."""
         return make_frame({"n_clusters": list(self.values), self.rule: list(self.values.values())}, backend)
 
     def plot(self, ax: Axes | None = None) -> Axes:
-        """Draw the comparison on Matplotlib axes; candidates that merged are left out."""
+        """Draw the comparison on Matplotlib axes, without candidates whose clusters merged."""
         import matplotlib.pyplot as plt
 
         ax = plt.subplots(layout="constrained")[1] if ax is None else ax
@@ -140,12 +140,12 @@ class Choice(Generic[Model]):
 
 
 def default_candidates(n_objects: int) -> range:
-    """From 2 to 8 clusters, fewer for few objects; the search goes on from there where it has to."""
+    """Return 2 to 8 clusters, fewer for few objects; the search continues from there if necessary."""
     return range(2, min(FIRST_LOOK, most_clusters(n_objects)) + 1)
 
 
 def most_clusters(n_objects: int) -> int:
-    """As far as a search goes by itself: 30 clusters, or the root of the number of objects."""
+    """Return the largest number searched by default: 30 clusters, or the root of the number of objects."""
     return min(MOST_CLUSTERS, max(2, math.isqrt(n_objects)))
 
 
@@ -160,14 +160,14 @@ def choose_n_clusters(
     callback: Callable[[int, Model, float], bool | None] | None = None,
     **unknown: Never,
 ) -> Choice[Model]:
-    """The number of clusters that a rule prefers, or 1 where no groups stand apart.
+    """Select the number of clusters by a rule; 1 if no groups are separated.
 
-    Mixtures are fitted to a sample, and one fit of all objects has the number that was chosen. Other rules compare a fit for
-    each number; of more than 5000 objects they search a sample of 1000, each number with at most 3 restarts.
+    Mixtures are fitted to a sample, then one fit of all objects uses the selected number. Other rules compare one fit
+    per number; with more than 5000 objects they search a sample of 1000, with at most 3 restarts per number.
 
-    Warns (``NoGroupsWarning``) where no groups stand apart, (``SearchEdgeWarning``) where the number chosen is the last that
-    was tried, and (``TwinsWarning``) where one column alone makes several clusters of each group. Of the fits' own warnings
-    those of the chosen one are passed on.
+    Warns if no groups are separated (``NoGroupsWarning``), if the selected number is the last one tried
+    (``SearchEdgeWarning``), and if one column alone makes several clusters of each group (``TwinsWarning``). Of the
+    fits' own warnings, only those of the selected one are passed on.
 
     Parameters
     ----------
@@ -175,25 +175,25 @@ def choose_n_clusters(
     estimator : default=SoftECM()
         Any estimator of the family with ``n_clusters``; cloned for each candidate.
     candidates : iterable of int, optional
-        Numbers to try; without 1 among them, "no groups" is a warning alone. By default 1 to 8, and on to twice the best so
-        far, at most to 30 or the root of the number of objects.
+        Numbers to try; without 1 among them, "no groups" is only a warning. By default 1 to 8, and on to twice the best
+        so far, up to 30 or the root of the number of objects.
     rule : {"auto", "mixture", "valleys", "nonspecificity", "silhouette", "stability"}
-        Groups that a mixture supports, by ICL ("mixture"): of distributions over the columns of a table that say something
-        about groups, of groups of any shape in numbers; few objects between each two groups, and objects nearer to their
-        own cluster than to the next ("valleys"); least left open (mass on the empty set counts as such); clusters compact
-        and far apart; objects nearer to their own cluster than to the next; the same groups again when a fifth of the
-        objects is left out (ten refits each). "auto" is "mixture" for tables whose columns are weighed (metric "mixed") and
-        for at least 50 objects in at most 50 columns of numbers under metric "auto", else "valleys", and "nonspecificity"
-        for an estimator without prototypes. Only "mixture" and "valleys" can find that there are no groups. Groups that
-        are not convex (moons, rings) may be taken for none.
+        "mixture" selects groups supported by a mixture, by ICL: of distributions over a table's informative columns, or
+        of groups of any shape in numbers. "valleys" requires few objects between groups, and objects nearer to their
+        own cluster than to the next. "nonspecificity" minimizes ambiguity (including mass on the empty set).
+        "silhouette" requires objects nearer to their own cluster than to the next. "stability" requires the same groups
+        without a fifth of the objects (ten refits each). "auto" is "mixture" for tables whose columns are weighted
+        (metric "mixed") and for at least 50 objects in at most 50 columns of numbers under metric "auto", otherwise
+        "valleys", or "nonspecificity" for an estimator without prototypes.
+        Only "mixture" and "valleys" can find that there are no groups. Non-convex groups (moons, rings) may be missed.
     random_state : int, optional
-        Seed of the fits, in place of the estimator's, and of the sample.
+        Seed of the fits, instead of the estimator's, and of the sample.
     fit : callable, optional
-        Called as ``fit(estimator, X)`` for each fit, with all objects or the sample; returns the fitted estimator, or None
-        for a fit that was cut short: it does not count, and the search ends with those tried before. By default
-        ``estimator.fit(X)``: another shows progress, or listens for an interruption.
+        Called as ``fit(estimator, X)`` for each fit, with all objects or the sample; returns the fitted estimator, or
+        None for an interrupted fit: it is ignored, and the search ends with the previous candidates. By default
+        ``estimator.fit(X)``; use it to show progress or to handle interruptions.
     callback : callable, optional
-        Called as ``callback(n_clusters, model, value)`` after each candidate; true ends the search with those tried so far.
+        Called as ``callback(n_clusters, model, value)`` after each candidate; a true result ends the search.
 
     Returns
     -------
@@ -248,13 +248,13 @@ def choose_n_clusters(
         choice.model.metric_reason_ = why
     small = None if choice.no_groups else small_between(choice.model, X)
     if hasattr(choice.model, "_doubt_of_number"):
-        choice.model._doubt_of_number = small  # in place of the fit's own, which has seen no other number
+        choice.model._doubt_of_number = small  # replaces the fit's own, which compared no other number
     _warn_of(choice, X, small)
     return choice
 
 
 def _warn_of(choice: Choice[Model], X: object, small: str | None) -> None:
-    """What to mind about a choice."""
+    """Issue the warnings about a choice."""
     if choice.no_groups:
         warn(no_groups_remark(choice), NoGroupsWarning)
         return
@@ -268,7 +268,7 @@ def _warn_of(choice: Choice[Model], X: object, small: str | None) -> None:
 
 
 def no_groups_remark(choice: Choice[Model]) -> str:
-    """That there are no groups, why, and what to do."""
+    """Return that there are no groups, why, and what to do."""
     instead = "one group is taken" if choice.n_clusters == 1 else f"{choice.n_clusters} are the best of those tried"
     return (
         f"no groups stand apart ({choice.evidence}): {instead}. Give a number of clusters to cut the objects into "
@@ -278,7 +278,7 @@ def no_groups_remark(choice: Choice[Model]) -> str:
 
 @dataclass(frozen=True)
 class _Task(Generic[Model]):
-    """What is asked of a search."""
+    """The arguments of a search."""
 
     X: object
     base: Model
@@ -288,17 +288,17 @@ class _Task(Generic[Model]):
 
     @property
     def may_be_one(self) -> bool:
-        """Whether "no groups" is among the answers."""
+        """Whether "no groups" is a possible answer."""
         return self.numbers is None or 1 in self.numbers
 
     def mixture(self) -> MixtureEvidence | None:
-        """What a mixture says about the numbers that are asked for."""
+        """A mixture's evidence for the candidates."""
         n = n_objects(self.X)
         most = most_clusters(n) if self.numbers is None else max(self.numbers)
         return mixture_evidence(self.base, self.X, self.numbers or default_candidates(n), most)
 
     def fitted(self, c: int, X: object) -> tuple[Model | None, Warned]:
-        """The model with so many clusters, None for one that was cut short, and what its fit warned of."""
+        """Return the model with c clusters, None for an interrupted fit, and its warnings."""
         model = clone(self.base).set_params(n_clusters=c)
         with warnings.catch_warnings(record=True) as warned:
             warnings.simplefilter("always")
@@ -310,7 +310,7 @@ class _Task(Generic[Model]):
         return result, [one for one in warned if not issubclass(one.category, NumberOfGroupsWarning)]
 
     def final(self, c: int) -> tuple[Model, Warned]:
-        """The model of all objects with the number that was chosen."""
+        """Return the model of all objects with the selected number."""
         model, warned = self.fitted(c, self.X)
         if model is None:
             raise ValueError("no number of clusters was tried to the end: the fit was interrupted.")
@@ -318,7 +318,7 @@ class _Task(Generic[Model]):
 
 
 def _by_mixture(task: _Task[Model], evidence: MixtureEvidence) -> tuple[Choice[Model], Warned]:
-    """The number of groups that a mixture of all columns, or of those that count, supports best."""
+    """Select the number of groups best supported by a mixture of all columns, or of the informative ones."""
     values = {c: v for c, v in evidence.values.items() if c in (task.numbers or evidence.values)}
     number = 1 if evidence.no_groups and task.may_be_one else min(values, key=lambda c: values[c])
     best_first = sorted(values, key=lambda c: values[c])
@@ -338,7 +338,7 @@ def _by_mixture(task: _Task[Model], evidence: MixtureEvidence) -> tuple[Choice[M
 
 
 def _by_fits(task: _Task[Model], rule: str | None, seed: int) -> tuple[Choice[Model], Warned]:
-    """One fit for each number, of a sample if there are many objects, and the best of them by a rule."""
+    """Compare one fit per number, on a sample if there are many objects, by a rule."""
     X, n, searched = task.X, n_objects(task.X), task
     if n > LARGE and hasattr(task.base, "n_init") and not takes_dissimilarities(task.base):
         X = part_of(X, np.sort(np.random.RandomState(seed).permutation(n)[:SAMPLE]), None)
@@ -361,7 +361,7 @@ def _by_fits(task: _Task[Model], rule: str | None, seed: int) -> tuple[Choice[Mo
 
 
 def _with_metric(estimator: Model, X: object) -> tuple[Model, str | None]:
-    """The estimator with one metric for all numbers of clusters, and why, where it was to find one for each."""
+    """Return the estimator with one inferred metric for all numbers of clusters, and its reason."""
     metric = estimator.get_params(deep=False).get("metric")
     if metric != SERIES_AUTO and not (metric == AUTO and kind_of(X) == "series"):
         return estimator, None
@@ -370,7 +370,7 @@ def _with_metric(estimator: Model, X: object) -> tuple[Model, str | None]:
 
 
 def edge_remark(choice: Choice[Model]) -> str:
-    """That the chosen number is the last that was tried, and what to do."""
+    """Return that the selected number is the last one tried, and what to do."""
     more = "more" if choice.edge == "largest" else "fewer"
     return (
         f"{choice.n_clusters} is the {choice.edge} number of clusters tried: {more} may be better. Give a wider "
@@ -379,20 +379,20 @@ def edge_remark(choice: Choice[Model]) -> str:
 
 
 class _Search(Generic[Model]):
-    """The candidates tried so far; of their models, and what these warned of, only the best is kept."""
+    """The candidates tried so far; only the best one's model and warnings are kept."""
 
     def __init__(self, X: object, rule: str | None) -> None:
         self.X, self.rule = X, rule
         self.values: dict[int, float] = {}
         self.silhouettes: dict[int, float] = {}
-        self.terms: dict[int, NDArray[np.float64]] = {}  # of the objects, whose means the values are
+        self.terms: dict[int, NDArray[np.float64]] = {}  # of the objects; the values are their means
         self.best = 0
         self.model: Model | None = None
-        self.n_separate: int | None = None  # groups of the best that stand apart
+        self.n_separate: int | None = None  # separated groups of the best
         self.said: Warned = []
 
     def add(self, c: int, model: Model, warned: Warned) -> float:
-        """Note a candidate's value; the first one settles what "auto" means."""
+        """Record a candidate's value; the first one resolves "auto"."""
         geometry = geometry_of(model, self.X)
         if self.rule is None:
             self.rule = "nonspecificity" if geometry is None else DEFAULT
@@ -411,16 +411,16 @@ class _Search(Generic[Model]):
 
     @property
     def is_sound(self) -> bool:
-        """Whether clusters of the best neither merged nor stand empty."""
+        """Whether the best clusters are neither merged nor empty."""
         return not math.isinf(self.values[self.best])
 
     @property
     def no_groups(self) -> bool:
-        """Whether the best clusters have no valley between them; other rules than valleys are not asked."""
+        """Whether the best clusters have no valley between them; only for the valleys rule."""
         return self.rule == "valleys" and (self.n_separate == 1 or not self.is_sound)
 
     def best_model(self) -> Model:
-        """The model of the best of them; an error where none is to be trusted."""
+        """Return the best model; raise an error if none is reliable."""
         if self.model is None:
             raise ValueError("no number of clusters was tried to the end: the first fit was interrupted.")
         if not self.is_sound:
@@ -431,8 +431,8 @@ class _Search(Generic[Model]):
         return self.model
 
     def choice(self, number: int, model: Model) -> Choice[Model]:
-        """What was compared, with the number that was chosen; 1 is "no groups"."""
-        if self.rule is None or not self.values:  # 1 alone was asked for, or nothing was tried to the end
+        """Return the comparison with the selected number; 1 means "no groups"."""
+        if self.rule is None or not self.values:  # only 1 was a candidate, or no fit was completed
             return Choice(number, model, {}, self.rule or DEFAULT)
         evidence, others, tied = self._evidence(), self._others(number), self._tied(number)
         return Choice(number, model, self.values, self.rule, self.no_groups, evidence, others, tied)
@@ -448,7 +448,7 @@ class _Search(Generic[Model]):
         return f"{self.n_separate} of {self.best} clusters have a valley around them"
 
     def _tied(self, number: int) -> tuple[int, ...]:
-        """Numbers whose value differs from the chosen one's by no more than that of other such objects might."""
+        """Return the numbers whose value differs from the selected one's within sampling error."""
         if number not in self.terms:
             return ()
         gaps = {c: self.values[number] - self.values[c] for c in self.terms if c != number}
@@ -456,7 +456,7 @@ class _Search(Generic[Model]):
         return tuple(c for c in sorted(gaps, key=lambda c: gaps[c]) if gaps[c] <= TIED * errors[c])
 
     def _others(self, number: int) -> dict[str, int]:
-        """What the silhouette would have taken, where it is another number."""
+        """Return the silhouette's choice, if different."""
         if self.rule != "valleys" or number == 1 or len(self.silhouettes) < 2:
             return {}
         best = max(self.silhouettes, key=lambda c: self.silhouettes[c])
@@ -464,7 +464,7 @@ class _Search(Generic[Model]):
 
 
 def _numbers(candidates: list[int] | None, n_objects: int, search: _Search[Model]) -> Iterator[int]:
-    """The numbers that were asked for but 1, which needs no search; else from 2 to 8, and on to twice the best so far."""
+    """Return the candidates except 1, which needs no search; by default 2 to 8, and on to twice the best so far."""
     if candidates is not None:
         yield from (c for c in candidates if c > 1)
         return
@@ -489,7 +489,7 @@ def _checked(candidates: object, n_objects: int) -> list[int]:
 
 
 def _value(rule: str, model: EvidentialClusterer, measured: Measures, X: object) -> float:
-    """The rule's value for a fitted model; infinitely bad where clusters merged or are empty."""
+    """Return the rule's value for a fitted model; infinitely bad if clusters merged or are empty."""
     if math.isinf(guarded_nonspecificity(model)):
         return math.inf if RULES[rule].smaller else -math.inf
     if rule == "nonspecificity":

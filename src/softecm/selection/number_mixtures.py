@@ -1,9 +1,10 @@
-r"""How many groups numbers speak of, by robust mixtures of every shape that groups may have.
+r"""The number of groups in numeric columns, by robust mixtures with any shape of groups.
 
-For each number of groups and each shape (:mod:`softecm.fit.shape_mixture`) a mixture is fitted to a sample, from two Ward
-trees that leave small branches to the background. The criterion is ICL, BIC with the entropy of the groups; one group is a
-candidate like any other. A mixture counts only if each of its groups has valleys around it (:mod:`softecm.scores.valleys`)
-and none is tiny: several components that describe one skewed or uniform heap are no groups.
+For each number of groups and each shape (:mod:`softecm.fit.shape_mixture`), a mixture is fitted to a sample, from two
+Ward trees whose small branches are background. The criterion is ICL, BIC with the entropy of the groups; one group is a
+candidate like any other. A mixture counts only if each of its groups has valleys around it
+(:mod:`softecm.scores.valleys`) and none is tiny: several components that describe one skewed or uniform group are no
+groups.
 """
 
 from __future__ import annotations
@@ -33,25 +34,25 @@ from softecm.fit.shape_mixture import (
 from softecm.scores.valleys import FEW, SMALL, has_valley
 from softecm.selection.mixtures import MixtureEvidence, searched
 
-ROWS = 1000  # objects that are looked at
+ROWS = 1000  # maximum number of objects used
 FEWEST_ROWS = 50
-MOST_COLUMNS = 50  # in more, distances within groups are all alike
+MOST_COLUMNS = 50  # with more, distances within groups are all similar
 # Chosen on draws 100 to 107 of each kind of benchmarks/honest.py.
-FIRST = 5  # EM iterations of every shape; the best of them go on
+FIRST = 5  # EM iterations of every shape before the best continue
 FINALISTS = 3
-SMALLER, MIDWAY = 0.25, 0.1  # than two groups, and that near to the middle of the way: objects between the two
-ROWS_A_COLUMN = 3  # objects for each column: with fewer there is no covariance
-MORE_BRANCHES = 3  # times the number of groups: so many branches of a tree are looked at for large ones
+SMALLER, MIDWAY = 0.25, 0.1  # than two groups, and distance from the middle between them: objects between the two
+ROWS_A_COLUMN = 3  # objects per column: with fewer there is no covariance
+MORE_BRANCHES = 3  # times the number of groups: branches of a tree to search for large ones
 
 
 def number_evidence(sample: NumberSample, numbers: Iterable[int], most: int) -> MixtureEvidence:
-    """ICL of mixtures with these numbers of groups, and on to twice the best."""
+    """Return ICL of mixtures with these numbers of groups, and on to twice the best."""
     values, best = searched(NumberTrees.of(sample).criterion, numbers, most)
     return MixtureEvidence(values, best == 1)
 
 
 def sample_of_numbers(columns: Sequence[Floats]) -> NumberSample | None:
-    """Some objects, given by columns (n,); None where they are few, the columns many, or a column no measurement."""
+    """Sample objects from columns (n,); return None for too few objects, too many columns, or a discrete column."""
     x = np.stack([column for column in columns if column.min() < column.max()] or [np.empty(0)], 1)
     if len(x) < FEWEST_ROWS or x.shape[1] > MOST_COLUMNS:
         return None
@@ -63,33 +64,33 @@ def sample_of_numbers(columns: Sequence[Floats]) -> NumberSample | None:
 
 @dataclass(frozen=True)
 class NumberTrees:
-    """A sample of numbers, with Ward trees of its objects in units of spread and as they are."""
+    """A sample of numbers, with Ward trees of its objects in units of spread and unscaled."""
 
     sample: NumberSample
     trees: tuple[Floats, ...]
 
     @staticmethod
     def of(sample: NumberSample) -> NumberTrees:
-        """The trees of a sample."""
+        """Return the trees of a sample."""
         alike = np.allclose(sample.stretch, 1.0)
         scales = [np.ones_like(sample.stretch)] if alike else [np.ones_like(sample.stretch), sample.stretch]
         return NumberTrees(sample, tuple(linkage(sample.x * scale, "ward") for scale in scales))
 
     def starts(self, c: int) -> list[NDArray[np.int64]]:
-        """Labels of c groups from each tree; -1 for objects in small branches."""
+        """Return labels of c groups from each tree; -1 for objects in small branches."""
         if c == 1:
             return [np.zeros(len(self.sample.x), dtype=np.int64)]
         return [_large_branches(tree, c) for tree in self.trees]
 
     def criterion(self, c: int) -> tuple[float, bool]:
-        """The least ICL of mixtures with c groups, and whether it is that of groups that stand apart.
+        """Return the least ICL of mixtures with c groups, and whether these are separated.
 
-        Where no mixture's groups do, that of any.
+        If no mixture's groups are, return the least ICL of all.
         """
         n, p = self.sample.x.shape
         starts, tried = self.starts(c), list[ShapeMixture]()
         shapes = list(shape_parameters(c, p, n))
-        if "ellipse" not in shapes and n >= ROWS_A_COLUMN * p:  # or correlated columns would look like groups
+        if "ellipse" not in shapes and n >= ROWS_A_COLUMN * p:  # otherwise correlated columns would look like groups
             shapes.append("ellipse")
         for shape in shapes:
             if c == 1 and shape in OWN:
@@ -106,12 +107,12 @@ class NumberTrees:
 
 
 def _icl(groups: ShapeMixture) -> float:
-    """BIC with the entropy of the groups, smaller is better; infinite where the shape is not possible."""
+    """Return BIC with the entropy of the groups, smaller is better; inf if the shape is not possible."""
     return float(-groups.bic - 2.0 * xlogy(groups.shares, groups.shares).sum())
 
 
 def _are_groups(sample: NumberSample, groups: ShapeMixture) -> bool:
-    """Whether none of the groups is tiny, and each stands apart."""
+    """Whether none of the groups is tiny, and all are separated."""
     n, c = len(groups.shares), len(groups.centers)
     if c == 1 or not np.isfinite(groups.bic):
         return c == 1
@@ -123,9 +124,9 @@ def _are_groups(sample: NumberSample, groups: ShapeMixture) -> bool:
 
 
 def _have_valley(sample: NumberSample, groups: ShapeMixture, a: int, b: int) -> bool:
-    """Whether few objects lie between two groups, by their densities and on the line that tells the two apart best.
+    """Whether few objects are between two groups, by density and on the line that separates the two best.
 
-    The cut of the line is as many deviations away from the one group as from the other.
+    The line is cut at an equal number of deviations from both groups.
     """
     labels, pair = groups.shares.argmax(1), [a, b]
     rows = np.flatnonzero((labels == a) | (labels == b))
@@ -143,7 +144,7 @@ def _have_valley(sample: NumberSample, groups: ShapeMixture, a: int, b: int) -> 
 
 
 def _lie_between(groups: ShapeMixture, k: int) -> bool:
-    """Whether a small group lies midway between two others: its objects are between these."""
+    """Whether a small group is midway between two others, so that its objects are between these."""
     sizes, centers = groups.shares.sum(0), groups.centers
     large = np.flatnonzero(sizes * SMALLER > sizes[k])
     for a, b in combinations(large, 2):
@@ -154,7 +155,7 @@ def _lie_between(groups: ShapeMixture, k: int) -> bool:
 
 
 def _large_branches(tree: Floats, c: int) -> NDArray[np.int64]:
-    """The c largest of the fewest branches of which c are not tiny, numbered from 0; -1 for objects in others."""
+    """Cut a tree just until c branches are not tiny; number the c largest from 0, -1 for objects in others."""
     n = len(tree) + 1
     least = max(FEW, SMALL * n / c)
     for branches in range(c, min(MORE_BRANCHES * c, n) + 1):

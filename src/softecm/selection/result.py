@@ -1,4 +1,4 @@
-"""The outcome of a sweep: a tidy table that can choose and draw."""
+"""The result of a sweep: a tidy table with selection and plots."""
 
 from __future__ import annotations
 
@@ -25,15 +25,15 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class Best:
-    """What a rule chose.
+    """The choice of a rule.
 
     Attributes
     ----------
     params : dict, the grid's values without the seed
     value : float, the rule's mean over the sound runs with these values
-    rows : ndarray, the rows of the sweep with these values, one a seed
+    rows : ndarray, the rows of the sweep with these values, one per seed
     row : int, the sound row of lowest objective among them
-    estimator : not fitted, with these values and that row's seed
+    estimator : unfitted, with these values and that row's seed
     """
 
     params: Mapping[str, Any]
@@ -45,12 +45,12 @@ class Best:
 
 @dataclass(frozen=True, eq=False)
 class Sweep:
-    """A row for every cell of a grid: its parameters, what was found there, and what it is worth.
+    """One row per cell of a grid: its parameters, its result, and measures of quality.
 
     Attributes
     ----------
-    columns : dict of arrays, one entry a cell
-    parameters : tuple of str, the columns that the grid varied
+    columns : dict of arrays, one entry per cell
+    parameters : tuple of str, the columns varied by the grid
     """
 
     columns: Columns
@@ -66,25 +66,25 @@ class Sweep:
 
     @property
     def frame(self) -> Any:
-        """The table as a data frame of whichever library is installed."""
+        """The table as a data frame of the first installed library."""
         return self.to_frame()
 
     def to_frame(self, backend: str | None = None) -> Any:
-        """The table as a data frame: pandas, polars or pyarrow.
+        """Return the table as a data frame: pandas, polars or pyarrow.
 
         Parameters
         ----------
         backend : {"pandas", "polars", "pyarrow"}, optional
-            By default the first that is installed.
+            By default the first installed.
         """
         return make_frame({name: values.tolist() for name, values in self.columns.items()}, backend)
 
     def where(self, **values: object) -> Sweep:
-        """The rows in which the given columns have the given values.
+        """Return the rows with the given values.
 
         Parameters
         ----------
-        **values : a column's name and the value wanted, such as ``data="glass"``
+        **values : column names and values, such as ``data="glass"``
         """
         keep = np.ones(len(self), dtype=bool)
         for name, value in values.items():
@@ -95,14 +95,14 @@ class Sweep:
         return Sweep(columns, self.parameters, models, self._combination[keep])
 
     def best(self, rule: str = "auto") -> Best:
-        """The combination of parameters a rule prefers; warns (``NoGroupsWarning``) where its groups do not stand apart.
+        """Return the best combination of parameters by a rule; warn (``NoGroupsWarning``) if its groups overlap.
 
         Parameters
         ----------
         rule : {"auto", "valleys", "mixture", "nonspecificity", "silhouette", "stability", "paper"}
-            "auto" is the rule of :func:`softecm.choose_n_clusters`. All but "paper" are guarded: runs whose clusters have
-            merged or stand empty, or that have not converged, never win, and a combination counts only where more than
-            half of its runs are sound. "stability" needs a sweep with ``resamples``, "mixture" one of tables or numbers over
+            "auto" is the rule of :func:`softecm.choose_n_clusters`. All but "paper" are guarded: runs that have merged
+            or empty clusters or did not converge never win, and a combination counts only if more than half of its runs
+            are sound. "stability" needs a sweep with ``resamples``, "mixture" one of tables or numbers over
             ``n_clusters``.
 
         Returns
@@ -137,7 +137,7 @@ class Sweep:
 
     @property
     def usual_rule(self) -> str:
-        """The rule of :func:`softecm.choose_n_clusters` for such data, what "auto" stands for."""
+        """The rule of :func:`softecm.choose_n_clusters` for these data, used by "auto"."""
         return usual_rule(self.columns)
 
     def _why_none(self) -> str:
@@ -150,7 +150,7 @@ class Sweep:
     def heatmap(
         self, x: str = "beta", y: str = "lam", value: str = "guarded_nonspecificity", ax: Axes | None = None
     ) -> Axes:
-        """Draw a column's mean over two parameters; cells where half of the runs or more are not sound are hatched.
+        """Draw a column's mean over two parameters; cells in which at least half of the runs are unsound are hatched.
 
         Parameters
         ----------
@@ -187,12 +187,12 @@ class Sweep:
         return str(html()) if html is not None else repr(self)
 
     def __repr__(self) -> str:
-        """Say what it holds in one line."""
+        """Summarize the sweep in one line."""
         return f"Sweep of {len(self)} cells over {', '.join(self.parameters)}; rules: {', '.join(RULES)}"
 
 
 def _levels(values: NDArray[np.generic]) -> list[object]:
-    """The distinct values in the order of the grid, numbers sorted."""
+    """Return the distinct values in the order of the grid, numbers sorted."""
     seen = list(dict.fromkeys(values.tolist()))
     numbers = all(map(is_number, seen))
     return sorted(seen) if numbers else seen

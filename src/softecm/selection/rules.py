@@ -1,4 +1,4 @@
-"""Rules that choose one combination of parameters from the rows of a sweep, without labels."""
+"""Rules that select one combination of parameters from the rows of a sweep, without labels."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Columns = Mapping[str, NDArray[Any]]
 
 @dataclass(frozen=True)
 class SelectionRule:
-    """A column, whether small or large is good, and whether degenerate runs are kept out."""
+    """A column, whether small or large is good, and whether degenerate runs are excluded."""
 
     column: str
     smaller: bool
@@ -25,7 +25,7 @@ class SelectionRule:
     text: str
 
     def value(self, columns: Columns, rows: NDArray[np.int64]) -> float:
-        """The mean over a combination's sound runs as a cost; inf where half of its runs or more are not sound."""
+        """Return the mean over a combination's sound runs as a cost; inf if at least half of its runs are unsound."""
         sound = rows[is_sound(columns)[rows]] if self.guarded else rows
         if 2 * len(sound) <= len(rows):
             return math.inf
@@ -46,21 +46,21 @@ RULES: dict[str, SelectionRule] = {
 
 
 def is_sound(columns: Columns) -> NDArray[np.bool_]:
-    """Runs that may win: clusters apart, all of them with objects, masses standing still."""
+    """Return which runs may win: converged, without merged or empty clusters."""
     clusters = np.array([len(sizes) for sizes in columns["sizes"]])
     distinct = ~columns["collapsed"].astype(bool) & (columns["found"].astype(np.int64) == clusters)
     return np.asarray(distinct & columns["converged"].astype(bool))
 
 
 def usual_rule(columns: Columns) -> str:
-    """The rule that :func:`softecm.choose_n_clusters` goes by, of those that these rows have values for."""
+    """Return the rule of :func:`softecm.choose_n_clusters`, of those with values in these rows."""
     if "mixture" in columns:
         return "mixture"
     return "nonspecificity" if np.isnan(columns["valleys"].astype(np.float64)).all() else "valleys"
 
 
 def cheapest(columns: Columns, rule: SelectionRule, combination: NDArray[np.int64]) -> tuple[int, float]:
-    """The combination the rule prefers, and its value; of equal ones, as of one number of groups, by valleys."""
+    """Return the rule's best combination and its value; ties, as of one number of groups, are broken by valleys."""
     rows = {int(k): np.flatnonzero(combination == k) for k in np.unique(combination)}
     costs = {k: rule.value(columns, own) for k, own in rows.items()}
     best = min(costs, key=lambda k: (costs[k], RULES["valleys"].value(columns, rows[k])))
@@ -68,14 +68,14 @@ def cheapest(columns: Columns, rule: SelectionRule, combination: NDArray[np.int6
 
 
 def finds_no_groups(columns: Columns, rule: SelectionRule, rows: NDArray[np.int64]) -> bool:
-    """Whether a rule that can tell says that the groups of these rows are none."""
+    """Whether the groups of these rows are none, by a rule that can tell."""
     if rule.column == "mixture":
         return bool(columns["mixture"][rows].astype(np.float64).min() >= 0.0)
     return rule.column == "valleys" and bool((columns["apart"][rows].astype(np.int64) <= 1).all())
 
 
 def pick_rule(rule: str | Callable[..., object]) -> SelectionRule:
-    """The rule of that name."""
+    """Return the rule of that name."""
     if not isinstance(rule, str) or rule not in RULES:
         raise ValueError(
             f"rule must be one of {', '.join(map(repr, RULES))}; got {rule!r}.{meant(rule, RULES)} 'valleys' is usual."

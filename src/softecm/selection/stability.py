@@ -1,4 +1,4 @@
-"""How far a combination of parameters finds the same groups again when some of the objects are left out."""
+"""Stability: whether parameters give the same groups if some of the objects are left out."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ COMPARED = 300  # objects on which partitions are compared: 45 000 pairs
 
 
 def agreement(p: CredalPartition, q: CredalPartition, rng: np.random.RandomState) -> float:
-    """The credal Rand index of two partitions, corrected for chance: 1 equal, 0 no better than shuffled objects.
+    """Return the credal Rand index of two partitions, corrected for chance: 1 equal, 0 no better than shuffled objects.
 
     The correction is what makes it a rule: two partitions that leave everything open are as like each other shuffled as
     not, and get 0.
@@ -42,14 +42,14 @@ def agreement(p: CredalPartition, q: CredalPartition, rng: np.random.RandomState
 
 
 class Stability(NamedTuple):
-    """How far the groups of a combination of parameters are found again, and what it cost."""
+    """The stability of a combination of parameters, and its cost."""
 
     stability: float
     stability_seconds: float
 
 
 def run_stability(cells: Sequence[Cell], data: Data, resamples: int, report: Callback | None = None) -> list[Stability]:
-    """The stability of each cell's parameters: mean agreement of the partitions found on resamples, taken in a ring.
+    """Return the stability of each cell's parameters: mean agreement of successive resamples, the last with the first.
 
     Every resample holds four fifths of the objects, lambda is scaled with their number, and the partitions are compared
     on the same objects, in or out of the resample. A refit whose clusters merge agrees with nothing.
@@ -73,14 +73,14 @@ def run_stability(cells: Sequence[Cell], data: Data, resamples: int, report: Cal
 
 
 def _are_alike(cell: Cell, data: Data) -> bool:
-    """Whether refits of a cell are runs of one batch: not where each may measure in units of its own groups."""
+    """Whether refits of a cell are runs of one batch: not if each may have units of its own groups."""
     if not is_batchable(cell.model) or takes_dissimilarities(cell.model):
         return False
     return not may_be_shaped(cell.model._settings(), prepared(cell, data).choice)
 
 
 def ring(partitions: Sequence[CredalPartition | None]) -> float:
-    """Mean agreement of neighbours, the last with the first; None agrees with nothing."""
+    """Return the mean agreement of neighbours, the last with the first; None agrees with nothing."""
     pairs = enumerate(zip(partitions, [*partitions[1:], *partitions[:1]], strict=True))
     values = [0.0 if p is None or q is None else agreement(p, q, np.random.RandomState(k)) for k, (p, q) in pairs]
     return float(np.mean(values))
@@ -99,9 +99,7 @@ def _refit_together(
         ready = prepared(cells[0], data)
         inside = torch.as_tensor(rows, device=ready.objects.device)
         objects = ready.objects.part(inside)
-        share = (
-            objects.weight / ready.objects.weight
-        )  # of the price of the constraint, too, unless it follows by itself
+        share = objects.weight / ready.objects.weight  # including the cost of the constraint, unless automatic
         scaled = [s if s.lam is None else replace(s, lam=s.lam * share) for s in settings]
         seeded = [replace(s, random_state=number) for s in scaled]
         outcomes = fit_cells(Fit(ready.algorithm, objects, seeded[0], report), seeded)
@@ -126,7 +124,7 @@ def _refit_alone(
         changed: dict[str, object] = {}
         if "random_state" in own:
             changed["random_state"] = number
-        if own.get("lam", "auto") != "auto":  # which follows the number of objects by itself
+        if own.get("lam", "auto") != "auto":  # "auto" scales with the number of objects by itself
             changed["lam"] = own["lam"] * len(rows) / n_objects(data.X)
         weights = {} if data.sample_weight is None else {"sample_weight": np.asarray(data.sample_weight)[rows]}
         relational = takes_dissimilarities(model)
@@ -138,7 +136,7 @@ def _refit_alone(
 
 
 def part_of(X: object, rows: NDArray[np.int64], columns: NDArray[np.int64] | None) -> object:
-    """Some of the objects; of a matrix of dissimilarities, those to some of the objects."""
+    """Return some of the objects; of a matrix of dissimilarities, those to some of the objects."""
     if isinstance(X, Mapping):
         return {name: part_of(part, rows, columns) for name, part in X.items()}
     return _safe_indexing(X, rows) if columns is None else np.asarray(X)[np.ix_(rows, columns)]

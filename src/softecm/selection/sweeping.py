@@ -1,4 +1,4 @@
-"""A grid of parameters as one computation: batched, resumable, with its progress in sight."""
+"""A parameter grid as one computation: batched, resumable, with visible progress."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from softecm.algorithms.base import EvidentialClusterer
 
 Row = dict[str, Value]
-#: Columns of a row that hold numbers; the first is always there.
+#: Numeric columns of a row; the first is always there.
 NUMBERS = (
     *("objective", "separation", "collapsed", "n_iter", "converged", "delta_found", "seconds"),
     *(name for name in Measures._fields if name not in ("sizes", "apart")),
@@ -44,7 +44,7 @@ PLAIN = (bool, int, float, str, type(None))
 
 
 class SweepInterrupted(KeyboardInterrupt):
-    """A sweep was stopped by Ctrl-C; ``partial`` is the ``Sweep`` of the cells that were done."""
+    """A sweep was stopped by Ctrl-C; ``partial`` is the ``Sweep`` of the completed cells."""
 
     def __init__(self, message: str, partial: Sweep | None) -> None:
         super().__init__(message)
@@ -67,32 +67,31 @@ def sweep(
 ) -> Sweep:
     """Fit an estimator for every combination of the given values and every seed.
 
-    Cells that differ in alpha, beta, delta, lam or seed alone are solved together, as runs of one batch (on the
-    estimator's ``device``); each row equals what the estimator finds when it is fitted alone with these values.
+    Cells that differ only in alpha, beta, delta, lam or seed are solved together, as runs of one batch (on the
+    estimator's ``device``); each row equals what the estimator finds when fitted alone with these values.
 
     Parameters
     ----------
     X : data for the estimator, or a dict of several data sets by name; for an estimator with metric Combined, of views
     grid : dict, or list of dicts
         Names of parameters and the values to try: any of the estimator's, and ``metric__gamma`` and the like for
-        parameters of its metric. Values out of range are refused before anything runs.
+        parameters of its metric. Values are validated before anything runs.
     estimator : default=SoftECM()
-        Any estimator of the family, cloned for every cell; a dict by name where ``X`` is one.
+        Any estimator of the family, cloned for every cell; a dict by name if ``X`` is one.
     y : array-like of shape (n,), optional
         Known classes, for the columns ``rand_index``, ``adjusted_rand_index``, ``accuracy`` and ``purity``. They are
-        never used to fit or to choose. A dict by name where ``X`` is one.
+        never used to fit or select. A dict by name if ``X`` is one.
     sample_weight : array-like of shape (n,), optional
     seeds : int or iterable of int, default=1
-        How many values of ``random_state`` to try, from 0 up, or which.
+        Number of values of ``random_state`` to try, from 0, or the values.
     resamples : int, default=0
-        Refit every combination on so many resamples of the objects, for the column ``stability``; 10 is usual.
+        Number of resamples of the objects for refits of every combination, for the column ``stability``; 10 is usual.
     journal : path, optional
-        A file that takes down what is done. The same call with the same journal goes on where an earlier one was stopped
-        or killed.
+        A file that records completed cells. The same call with the same journal resumes an interrupted or killed sweep.
     progress : bool, default=False
-        Show a bar with the time left on the terminal.
+        Show a progress bar with the remaining time on the terminal.
     n_jobs : int, optional
-        Processes that share the batches, through joblib; by default this one alone, which uses all cores itself.
+        Number of processes that share the batches, through joblib; by default one, which uses all cores itself.
     client : dask.distributed.Client, optional
         Send the batches to a Dask cluster instead; the data are scattered once.
 
@@ -126,7 +125,7 @@ def sweep(
 
 
 class _Options(NamedTuple):
-    """How a sweep goes about it: nothing that changes a number."""
+    """Options of a sweep that don't change a number."""
 
     progress: bool
     n_jobs: int | None
@@ -136,7 +135,7 @@ class _Options(NamedTuple):
 def _solved(
     cells: Sequence[Cell], datasets: Mapping[str, Data], resamples: int, book: Journal | None, how: _Options
 ) -> Sweep:
-    """What the journal does not have yet is run, batch by batch."""
+    """Run what the journal does not have yet, batch by batch."""
     done: dict[str, Row] = {} if book is None else {item: dict(row) for item, row in book.done.items()}
     tasks = _tasks(cells, datasets, resamples, done)
     finished = 0
@@ -161,7 +160,7 @@ def _solved(
 
 
 def _judged(result: Sweep, cells: Sequence[Cell], datasets: Mapping[str, Data]) -> Sweep:
-    """With the column "mixture" where the rows are about numbers of groups in tables."""
+    """Add the column "mixture" if the rows concern numbers of groups in tables."""
     if "n_clusters" not in result.parameters:
         return result
     values = mixture_column([(datasets[cell.data].X, cell.model) for cell in cells])
@@ -169,12 +168,12 @@ def _judged(result: Sweep, cells: Sequence[Cell], datasets: Mapping[str, Data]) 
 
 
 def _item(kind: str, cell: Cell) -> str:
-    """What a journal calls a cell, or the stability of its combination."""
+    """Return a journal's key of a cell, or of the stability of its combination."""
     return f"cell {cell.index}" if kind == "cells" else f"stability {cell.combination}"
 
 
 def _is_row(item: str, row: Mapping[str, object]) -> bool:
-    """Whether a journal's row can be that of an item: plain values, and numbers where numbers are due."""
+    """Whether a journal's row is valid for an item: plain values, numeric if required."""
     numbers = ("stability",) if item.startswith("stability") else NUMBERS
     if not all(isinstance(row.get(name, 0.0), bool | int | float) for name in numbers) or numbers[0] not in row:
         return False
@@ -210,7 +209,7 @@ def _datasets(
 def _tasks(
     cells: Sequence[Cell], datasets: Mapping[str, Data], resamples: int, done: Mapping[str, object]
 ) -> list[Task]:
-    """What is to be done, in batches."""
+    """Return the remaining work in batches."""
     first = {cell.combination: cell for cell in reversed(cells)} if resamples else {}
     once = [first[combination] for combination in sorted(first)]
     todo = {kind: [c for c in of if _item(kind, c) not in done] for kind, of in (("cells", cells), ("stability", once))}
@@ -221,7 +220,7 @@ def _tasks(
 
 
 def _work(cells: Sequence[Cell], datasets: Mapping[str, Data], resamples: int) -> dict[str, str]:
-    """What a journal must agree on before it is gone on with: what changes the numbers, and nothing else."""
+    """Return what a journal must agree on to be resumed: exactly what changes the numbers."""
     grid = [(c.data, type(c.model).__name__, described(c.params), described(c.model.get_params(False))) for c in cells]
     return {
         "data": digest([d.token for d in datasets.values()], list(datasets)),
@@ -231,7 +230,7 @@ def _work(cells: Sequence[Cell], datasets: Mapping[str, Data], resamples: int) -
 
 
 def _noted(book: Journal, items: Sequence[str], rows: list[Row]) -> Journal | None:
-    """The journal with more items; one that takes no more is gone on with elsewhere, so that nothing is lost."""
+    """Add items to the journal; if it can't be written, continue in another, so that nothing is lost."""
     wanted = book.path
     try:
         book.write(items, rows)
@@ -243,7 +242,7 @@ def _noted(book: Journal, items: Sequence[str], rows: list[Row]) -> Journal | No
 
 
 def run_task(task: Task, data: Data, resamples: int, report: Callable[[Progress], object] | None = None) -> list[Row]:
-    """The rows of a task's cells; a plain function, so that other processes can run it."""
+    """Return the rows of a task's cells; a plain function, so that other processes can run it."""
     if task.kind == "stability":
         return [one._asdict() for one in run_stability(task.cells, data, resamples, report)]
     return run_cells(task.cells, data, report)
@@ -252,7 +251,7 @@ def run_task(task: Task, data: Data, resamples: int, report: Callable[[Progress]
 def _run(
     tasks: Sequence[Task], datasets: Mapping[str, Data], resamples: int, how: _Options, counter: Counter
 ) -> Iterator[tuple[Task, list[Row]]]:
-    """Tasks and their rows as they are finished: here, in other processes, or on a cluster."""
+    """Yield tasks and their rows as they complete: here, in other processes, or on a cluster."""
     if how.client is not None:
         from softecm.distributed.waiting import as_done
 
@@ -300,7 +299,7 @@ def _table(cells: Sequence[Cell], done: Mapping[str, Row], partial: bool = False
 
 
 def _shown(value: object) -> Value:
-    """A parameter as a table can hold it."""
+    """Return a parameter as a table cell."""
     return value if isinstance(value, PLAIN) else describe(value)
 
 

@@ -1,11 +1,11 @@
-r"""How many groups the columns of a table speak of, by the mixture that also finds which columns count.
+r"""The number of groups in the columns of a table, by the mixture that also selects informative columns.
 
-The criterion is ICL, BIC with the entropy of the groups: groups that overlap count for less, and one group is a candidate
-like any other. It is computed with all columns, then again with those that pay for themselves in the best mixture
-(:mod:`softecm.distances.group_mixture`), at most twice: columns without groups dilute the evidence of those that have them.
+The criterion is ICL, BIC with the entropy of the groups: overlapping groups count less, and one group is a candidate
+like any other. It is computed with all columns, then at most twice with those that pay in the best mixture
+(:mod:`softecm.distances.group_mixture`): columns without groups dilute the evidence of the others.
 
-Its columns are independent within a group, so that correlated columns without groups look like several along their line. The
-groups must therefore have valleys between them, too (:mod:`softecm.scores.valleys`). A category can split any group
+The columns are independent within a group, so correlated columns without groups look like several along their line. The
+groups must therefore also have valleys between them (:mod:`softecm.scores.valleys`). A category can split any group
 perfectly: two groups must differ in a number, or in more than one category.
 """
 
@@ -25,25 +25,25 @@ from softecm.distances.table_sample import TableSample, names_of
 from softecm.scores.valleys import Geometry, groups_apart
 from softecm.selection.mixtures import MixtureEvidence, searched
 
-STARTS, LAST = 9, 2  # starts, and how many of them are fitted to the end
-FIRST, FINAL = 40, 150  # EM iterations of all starts, and of the last
-# Chosen on seeds 100 to 119 and 200 to 211 of two generators (benchmarks/honest.py judges by others).
-LOOKS = 3  # at most so many choices of columns
-FEW_GROUPS = (2, 3, 4)  # numbers for which columns are chosen where all columns together have no groups
-SURE = 30.0  # ICL by which groups in chosen columns must be better than one group: columns were chosen to look so
-FEWEST = 4.0  # rows of a group, and the part of an average group: fewer are outliers, or rows between two groups
+STARTS, LAST = 9, 2  # initializations, and how many of them are fitted to the end
+FIRST, FINAL = 40, 150  # EM iterations of all initializations, and of the last
+# Chosen on seeds 100 to 119 and 200 to 211 of two generators (benchmarks/honest.py judges on others).
+LOOKS = 3  # maximum number of column selections
+FEW_GROUPS = (2, 3, 4)  # numbers to select columns for, if all columns together have no groups
+SURE = 30.0  # ICL by which groups in selected columns must beat one group, since the columns were selected for it
+FEWEST = 4.0  # rows of a group, and share of an average group: fewer are outliers, or rows between two groups
 PART = 0.2
-ROWS_EACH = 5.0  # rows for each column and group: with fewer there is no such mixture
+ROWS_EACH = 5.0  # minimum number of rows per column and group for such a mixture
 
 
 def table_evidence(sample: TableSample, numbers: Iterable[int], most: int) -> MixtureEvidence | None:
-    """ICL of mixtures with these numbers of groups, and on to twice the best; None where rows are too few.
+    """Return ICL of mixtures with these numbers of groups, and on to twice the best; None for too few rows.
 
     Parameters
     ----------
     sample : TableSample
-    numbers : of groups; 1 is always among them
-    most : the largest number that is tried
+    numbers : of groups; 1 is always included
+    most : largest number to try
     """
     every = columns = in_order(sample, sample.varies)
     if len(columns) < 2 or sample.rows < 2 * ROWS_EACH * len(columns):
@@ -66,7 +66,7 @@ def table_evidence(sample: TableSample, numbers: Iterable[int], most: int) -> Mi
 def _among_noise(
     sample: TableSample, columns: list[int], numbers: list[int], most: int
 ) -> tuple[list[int], _TableSearch] | None:
-    """Groups in a few columns, where those of all columns are outweighed by columns without any; None if there are none."""
+    """Return groups in a few columns, if columns without groups hide them among all; None if there are none."""
     mixture = TableMixture.of(sample, columns)
     for c in FEW_GROUPS:
         paying = [columns[j] for j in np.flatnonzero(fitted(mixture, c).pays)]
@@ -79,7 +79,7 @@ def _among_noise(
 
 @dataclass(frozen=True)
 class _TableSearch:
-    """ICL of every number of groups; how many of the best stand apart, and the columns that pay for themselves with them."""
+    """ICL of every number of groups; how many of the best are separated, and the columns that pay with them."""
 
     values: Mapping[int, float]
     best: int
@@ -88,7 +88,7 @@ class _TableSearch:
 
 
 def _search(mixture: TableMixture, numbers: list[int], most: int) -> _TableSearch:
-    """The numbers that are asked for, and on to twice the best."""
+    """Search the candidates, and on to twice the best."""
     groups: dict[int, Floats] = {}
 
     def criterion(c: int) -> tuple[float, bool]:
@@ -99,14 +99,14 @@ def _search(mixture: TableMixture, numbers: list[int], most: int) -> _TableSearc
     if best == 1:
         return _TableSearch(values, 1, 1, on[0])
     n_separate = _n_separate(mixture, groups[best])
-    if n_separate < 2:  # a small group near both of two that stand apart joins these
+    if n_separate < 2:  # a small group near both of two separated ones joins these
         fewer = [c for c in range(2, best) if c in groups and values[c] < values[1]]
         n_separate = max((_n_separate(mixture, groups[c]) for c in fewer), default=n_separate)
     return _TableSearch(values, best, n_separate, mixture.gains(groups[best], on)[0] > 0)
 
 
 def _n_separate(mixture: TableMixture, groups: Floats) -> int:
-    """How many groups (1, c, n) stand apart, by what rows cost in each: minus twice the log-density."""
+    """Return how many groups (1, c, n) are separated, by the cost of rows in each: minus twice the log-density."""
     logs, coefficients = mixture.densities(groups, np.ones((1, mixture.n_columns), dtype=bool))
     c = groups.shape[1]
     costs: Floats = -2.0 * mixture.features @ coefficients[0].T
@@ -128,7 +128,7 @@ def _are_groups(mixture: TableMixture, groups: Floats) -> bool:
 
 
 def _pair_gains(mixture: TableMixture, sums: Floats) -> Floats:
-    """Twice the log-likelihood (columns,) that two groups with these sums (2, d) have more than as one, less its price."""
+    """Return twice the log-likelihood (columns,) gained by two groups with these sums over one, minus the penalty."""
 
     def likelihood(one: Floats) -> Floats:
         p = mixture.n_numbers
@@ -145,8 +145,8 @@ def _pair_gains(mixture: TableMixture, sums: Floats) -> Floats:
 
 
 def _criterion(mixture: TableMixture, c: int) -> tuple[float, Floats]:
-    """The least ICL of several starts, and its groups (1, c, n)."""
-    rng = np.random.default_rng(0)  # rows lie in the order of their keys: the draws don't depend on theirs
+    """Return the least ICL of several initializations, and its groups (1, c, n)."""
+    rng = np.random.default_rng(0)  # rows are in the order of their keys, not of the data
     groups = np.stack([start(mixture, c, number, rng) for number in range(STARTS if c > 1 else 1)])
     on = np.ones((len(groups), mixture.n_columns), dtype=bool)
     groups = mixture.improved(groups, on, FIRST)
