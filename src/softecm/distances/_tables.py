@@ -1,4 +1,4 @@
-"""Distances between rows of a table: numbers, categories, missing cells, columns with weights of their own."""
+"""Distances between rows of a table: numbers, categories, missing cells, column weights."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from softecm.kernels.rounds import TableData
 
 
-#: From probabilities (k, levels) and the columns' layout to what each level adds to the distance, before weights.
+#: Maps probabilities (k, levels) and the columns' layout to each level's contribution to the distance, before weights.
 Deviation = Callable[[Tensor, "LayoutTensors"], Tensor]
 
 
@@ -35,13 +35,13 @@ class LayoutTensors(NamedTuple):
     weights: Tensor  # (levels,)
     unseen: Tensor  # (q,)
     slots: Tensor  # (q,)
-    order: Tensor  # (slots,): row of a lookup table -> position among levels, unseen categories, one gap
+    order: Tensor  # (slots,): row of a lookup table -> position among levels, unseen categories, one missing value
     attributes: Tensor  # (p + q,)
 
 
 @lru_cache(maxsize=64)
 def layout_tensors(layout: Layout, dtype: torch.dtype, device: torch.device) -> LayoutTensors:
-    """The layout's arrays as tensors."""
+    """Return the layout's arrays as tensors."""
     width, q = sum(layout.levels), len(layout.levels)
     order = np.full(layout.n_slots, width + q)
     order[layout.level_slots] = np.arange(width)
@@ -66,27 +66,27 @@ def layout_tensors(layout: Layout, dtype: torch.dtype, device: torch.device) -> 
 
 
 def squared_deviation(shares: Tensor, at: LayoutTensors) -> Tensor:
-    """Half the squared difference of a certain category and a distribution."""
+    """Return half the squared difference of a certain category and a distribution."""
     squares = shares.square()
     others = column_sums(squares, at)[:, at.column] - squares
     return 0.5 * ((1.0 - shares).square() + others.clamp_min(0.0))
 
 
 def column_sums(values: Tensor, at: LayoutTensors) -> Tensor:
-    """Sums (k, q) of values (k, levels) over each column's levels."""
+    """Return sums (k, q) of values (k, levels) over each column's levels."""
     return values.new_zeros(len(values), len(at.unseen)).index_add(1, at.column, values)
 
 
 def lookup(v: Tensor, at: LayoutTensors, deviation: Deviation) -> Tensor:
-    """What each level adds to the distance to each prototype: (slots, k). An unseen category adds its full weight."""
-    # Divided by the very number that encodes certainty, a certain category has probability 1 to the last bit.
+    """Return each level's contribution to the distances (slots, k). An unseen category adds its full weight."""
+    # Dividing by the exact number that encodes certainty gives a certain category probability 1 to the last bit.
     adds = at.weights * deviation(v[:, at.p :] / at.heights, at)
     rows = torch.cat([adds, at.unseen.expand(len(v), -1), v.new_zeros(len(v), 1)], 1)
     return rows[:, at.order].T
 
 
 def table_pairwise(x: EncodedTable, v: Tensor, deviation: Deviation = squared_deviation) -> Tensor:
-    """Distances (n, k) of encoded objects to prototypes."""
+    """Return distances (n, k) of encoded objects to prototypes."""
     at = layout_tensors(x.layout, v.dtype, v.device)
     if not x.is_cuda and not (torch.is_grad_enabled() and v.requires_grad):
         from softecm.kernels import rounds
@@ -103,14 +103,14 @@ def table_pairwise(x: EncodedTable, v: Tensor, deviation: Deviation = squared_de
 
 
 def table_terms(x: EncodedTable, v: Tensor, deviation: Deviation = squared_deviation) -> Tensor:
-    """What each of the user's columns adds to each distance: (n, k, columns)."""
+    """Return the contribution of each user column to each distance: (n, k, columns)."""
     at = layout_tensors(x.layout, v.dtype, v.device)
     terms = table_cells(x, v, deviation)[..., at.attributes]
     return terms if x.scale is None else terms * x.scale[:, None, None]
 
 
 def table_cells(x: EncodedTable, v: Tensor, deviation: Deviation = squared_deviation) -> Tensor:
-    """What each cell that is there adds by itself (n, k, columns), numbers first."""
+    """Return the contributions of the observed cells (n, k, columns), numbers first."""
     at = layout_tensors(x.layout, v.dtype, v.device)
     squares = (x.numbers[:, None] - v[:, : at.p]).square()
     if x.observed is not None:
@@ -120,7 +120,7 @@ def table_cells(x: EncodedTable, v: Tensor, deviation: Deviation = squared_devia
 
 
 def level_sums(x: EncodedTable, weights: Tensor) -> Tensor:
-    """Sums of weights (n, k) over the objects that show each level: (slots, k)."""
+    """Return sums of weights (n, k) over the objects with each level: (slots, k)."""
     counts = weights.new_zeros(x.layout.n_slots, weights.shape[1])
     at = layout_tensors(x.layout, weights.dtype, weights.device)
     for j in range(len(at.slots)):
@@ -129,15 +129,15 @@ def level_sums(x: EncodedTable, weights: Tensor) -> Tensor:
 
 
 def table_sums(x: EncodedTable, weights: Tensor) -> Sums:
-    """The quadratic of the squared distances to prototypes, for weights (n, k)."""
+    """Return the quadratic of the squared distances to prototypes, for weights (n, k)."""
     scaled = weights if x.scale is None else weights * x.scale[:, None].to(weights.dtype)
-    moment = scaled.T @ x.numbers.to(weights.dtype)  # gaps hold 0
+    moment = scaled.T @ x.numbers.to(weights.dtype)  # missing cells are 0
     mass = weights.sum(0)[:, None] if x.observed is None else scaled.T @ x.observed.to(weights.dtype)
     return assemble(x.layout, mass, moment, level_sums(x, scaled).T, gaps=x.observed is not None)
 
 
 def assemble(layout: Layout, mass: Tensor, moment: Tensor, counts: Tensor, *, gaps: bool) -> Sums:
-    """Sums of numbers (..., p) and of categories (..., slots) as a quadratic in the prototypes (..., width)."""
+    """Return sums of numbers (..., p) and categories (..., slots) as a quadratic in the prototypes (..., width)."""
     at = layout_tensors(layout, moment.dtype, moment.device)
     shown = counts[..., torch.as_tensor(layout.level_slots, device=counts.device)]  # (..., levels)
     whole = torch.cat([moment, shown * at.heights], -1)
@@ -148,7 +148,7 @@ def assemble(layout: Layout, mass: Tensor, moment: Tensor, counts: Tensor, *, ga
 
 
 def fused_table(x: EncodedTable, v: Tensor, previous: Tensor | None, **cost: Unpack[RoundCost]) -> FusedRound | None:
-    """The compiled pass over a table in main memory: v (runs, f, width)."""
+    """Run the compiled pass over a table in main memory: v (runs, f, width)."""
     if x.is_cuda:
         return None
     from softecm.kernels import rounds
@@ -169,7 +169,7 @@ def fused_table(x: EncodedTable, v: Tensor, previous: Tensor | None, **cost: Unp
 
 
 def fused_table_masses(x: EncodedTable, v: Tensor, *, factors: Tensor, beta: float, delta2: float) -> Tensor | None:
-    """Masses (n, f + 1) of a table in main memory, compiled."""
+    """Return masses (n, f + 1) of a table in main memory, compiled."""
     if x.is_cuda:
         return None
     from softecm.kernels import rounds
@@ -183,7 +183,7 @@ def fused_table_masses(x: EncodedTable, v: Tensor, *, factors: Tensor, beta: flo
 
 
 def table_data(x: EncodedTable) -> TableData:
-    """The table as the kernels read it."""
+    """Return the table in the kernels' format."""
     from softecm.kernels.rounds import TableData
 
     if not x.codes_are_known:
@@ -201,7 +201,7 @@ def table_data(x: EncodedTable) -> TableData:
 
 
 def lookup_arrays(v: Tensor, layout: Layout) -> NDArray[np.float64]:
-    """Lookup tables (runs, slots, f) of a batch of prototypes (runs, f, width)."""
+    """Return lookup tables (runs, slots, f) of a batch of prototypes (runs, f, width)."""
     runs, f = v.shape[:2]
     table = lookup(v.flatten(0, 1), layout_tensors(layout, v.dtype, v.device), squared_deviation)
     return np.ascontiguousarray(table.numpy().reshape(-1, runs, f).transpose(1, 0, 2))
@@ -214,18 +214,18 @@ class TableMeans(ClosedForm):
     quadratic = True
 
     def sums(self, x: EncodedTable | Tensor, v: Tensor, weights: Tensor) -> Sums:
-        """Exact: the cost is itself a quadratic."""
+        """Exact: the cost is a quadratic."""
         return weighted_sums(x, weights) if isinstance(x, Tensor) else table_sums(x, weights)
 
     def points(self, x: EncodedTable | Tensor, shape: Sequence[int]) -> Tensor | None:
-        """A table of numbers without gaps."""
+        """Return the rows of a numeric table without missing cells."""
         return rows_of(x)
 
     barycenters = staticmethod(weighted_means)
 
 
 class _CodedPasses(CompiledPasses):
-    """The compiled passes over tables with categories or gaps."""
+    """Compiled passes over tables with categories or missing cells."""
 
     round = staticmethod(fused_table)
     masses = staticmethod(fused_table_masses)
@@ -233,28 +233,28 @@ class _CodedPasses(CompiledPasses):
 
 @dataclass(frozen=True)
 class TablePasses(CompiledPasses):
-    """The compiled passes of squared differences, over tables and over prototypes."""
+    """Compiled passes of squared differences, over tables and prototypes."""
 
     def round(
         self, x: EncodedTable | Tensor, v: Tensor, previous: Tensor | None, **cost: Unpack[RoundCost]
     ) -> FusedRound | None:
-        """The table's or the vectors' pass."""
+        """Use the table's or the vectors' pass."""
         objects, passes = _with_passes(x)
         return passes.round(objects, v, previous, **cost)
 
     def masses(self, x: EncodedTable | Tensor, v: Tensor, **cost: Unpack[RunCost]) -> Tensor | None:
-        """The table's or the vectors' pass."""
+        """Use the table's or the vectors' pass."""
         objects, passes = _with_passes(x)
         return passes.masses(objects, v, **cost)
 
     def nearest(self, x: EncodedTable | Tensor, v: Tensor) -> tuple[Tensor, Tensor] | None:
-        """The vectors' pass; None for other tables."""
+        """Use the vectors' pass; None for other tables."""
         objects, passes = _with_passes(x)
         return passes.nearest(objects, v)
 
 
 def rows_of(x: EncodedTable | Tensor) -> Tensor | None:
-    """Rows of numbers alone, for which there are faster passes, on GPUs, too; None for other tables."""
+    """Return rows of numbers, which have faster passes, also on GPUs; None for other tables."""
     if isinstance(x, EncodedTable):
         return None if x.layout.levels or x.observed is not None else x.numbers
     return x
@@ -266,9 +266,9 @@ def _with_passes(x: EncodedTable | Tensor) -> tuple[EncodedTable | Tensor, Compi
 
 
 def weighed_table(x: EncodedTable, factors: Sequence[float], shares: Sequence[float], least: float) -> EncodedTable:
-    """The table with every column's distances multiplied by a factor; made once.
+    """Multiply every column's distances by a factor; cached.
 
-    A row with gaps counts as much as the shares of the columns it has; with less than ``least`` it is as near to everything.
+    A row with missing cells is scaled by the shares of its observed columns; below ``least``, all its distances are 0.
     """
     key = tuple(factors)
     if key in x.known:
@@ -286,7 +286,7 @@ def weighed_table(x: EncodedTable, factors: Sequence[float], shares: Sequence[fl
 
 
 def gap_scale(x: EncodedTable, shares: Sequence[float], least: float) -> Tensor | None:
-    """What makes up for a row's gaps (n,): one over the shares of the columns it has; None without gaps."""
+    """Return the factors for missing cells (n,): one over the shares of a row's observed columns; None if complete."""
     there = x.there
     if there is None:
         return None
@@ -296,19 +296,19 @@ def gap_scale(x: EncodedTable, shares: Sequence[float], least: float) -> Tensor 
 
 @dataclass(frozen=True)
 class WeighedMeans(ClosedForm):
-    """Means and frequencies, whatever the columns' weights: these are the affair of the product."""
+    """Means and frequencies, independent of column weights, which the product handles."""
 
     metric: Mixed
     quadratic = True
 
     def sums(self, x: EncodedTable | Tensor, v: Tensor, weights: Tensor) -> Sums:
-        """Exact: the cost is itself a quadratic."""
+        """Exact: the cost is a quadratic."""
         if isinstance(x, Tensor):
             return weighted_sums(x, weights)
         return table_sums(replace(x, scale=gap_scale(x, self.metric.shares, self.metric.least_held)), weights)
 
     def tensor(self, u: Tensor) -> Tensor:
-        """Each coordinate times its column's factor."""
+        """Multiply each coordinate by its column's factor."""
         return u * self.metric.roots(u).square()
 
     barycenters = staticmethod(weighted_means)
@@ -316,13 +316,13 @@ class WeighedMeans(ClosedForm):
 
 @dataclass(frozen=True)
 class WeighedPasses(ScaledPasses[EncodedTable | Tensor]):
-    """The passes of tables, over columns that have been multiplied by the roots of their factors."""
+    """The passes of tables, over columns multiplied by the roots of their factors."""
 
     metric: Mixed
     passes: ClassVar[CompiledPasses] = TablePasses()
 
     def rows(self, x: EncodedTable | Tensor, shape: Sequence[int]) -> EncodedTable | Tensor:
-        """The columns so multiplied."""
+        """Return the scaled columns."""
         if isinstance(x, Tensor):
             return x * self.metric.roots(x)
         return weighed_table(x, self.metric.factors, self.metric.shares, self.metric.least_held)

@@ -1,11 +1,11 @@
-r"""Which columns of a table say something about c groups, and how far rows of one group lie apart in them.
+r"""The columns of a table that are informative about c groups, and the spread of rows within groups.
 
-A distance should be measured in units of the spread *within* groups, and columns that say nothing about the groups should
-not count. Neither is known before the groups are, so a mixture model (:mod:`softecm.distances.group_mixture`) finds them
-together, on a sample. Columns that don't pay for themselves there are set aside. A number counts for one over the geometric
-mean of its variances over all rows and within groups, outliers left out; a category for what it is given. Counting them by
-their spread within groups, too, was worse on labelled tables: where two columns say nearly the same, a category has next to
-no spread within the groups of the two, and then decides alone.
+Distances should be in units of the spread *within* groups, and uninformative columns should not count. Neither is known
+before the groups are, so a mixture model (:mod:`softecm.distances.group_mixture`) finds them together, on a sample.
+Columns that don't pay there are removed. The weight of a number is one over the geometric mean of its variances over
+all rows and within groups, without outliers; categories keep theirs. Weighting categories by their spread within groups
+as well was worse on labelled tables: if two columns nearly agree, a category has almost no spread within the groups of
+the two, and then dominates.
 """
 
 from __future__ import annotations
@@ -18,29 +18,29 @@ from numpy.typing import NDArray
 from softecm.distances.group_mixture import TableMixture, fitted
 from softecm.distances.table_sample import TableSample, names_of, weighted_quantile
 
-FAR = 20.0  # robust deviations from the median at which numbers are cut
-THIN, AMPLE = 1.0, 3.0  # rows a group and column: below, all columns count alike; beyond, as found
+FAR = 20.0  # robust deviations from the median at which numbers are clipped
+THIN, AMPLE = 1.0, 3.0  # rows per group and column: below, all columns have equal weights; above, the estimated ones
 TINY = 1e-300
-MOST = 6.0  # times as much as by its spread over all rows: a number never counts for more
+MOST = 6.0  # maximum weight of a number, relative to that from its spread over all rows
 
 Floats = NDArray[np.float64]
 
 
 class Relevance(NamedTuple):
-    """What each column counts for, numbers first."""
+    """The weight of each column, numbers first."""
 
-    spreads: Floats  # half the mean distance between two rows, outliers left out, in the table's own units
-    factors: Floats  # by which its distances are multiplied
-    pays: NDArray[np.bool_]  # whether it says something about the groups
-    trust: float  # from 0, too few rows to tell, to 1
+    spreads: Floats  # half the mean distance between two rows without outliers, in the table's own units
+    factors: Floats  # factors of the distances
+    pays: NDArray[np.bool_]  # whether the column is informative about the groups
+    trust: float  # from 0, too few rows, to 1
 
 
 def relevance(sample: TableSample, n_clusters: int, *, scales: bool) -> Relevance:
-    """Columns that don't pay for themselves are set aside; numbers are measured by their spread within groups.
+    """Remove columns that don't pay, and measure numbers in units of their spread within groups.
 
     Unless ``scales``, numbers keep the unit that they have.
 
-    With less than ``AMPLE`` rows a group and column the weights are drawn towards those of all columns alike.
+    With less than ``AMPLE`` rows per group and column, weights are shrunk towards equal weights.
     """
     sample = sample.ordered()
     varies = sample.varies
@@ -62,13 +62,13 @@ def relevance(sample: TableSample, n_clusters: int, *, scales: bool) -> Relevanc
 
 
 def in_order(sample: TableSample, varies: NDArray[np.bool_]) -> list[int]:
-    """The columns that vary, numbers first, by name: their order in the table decides nothing."""
+    """Return the columns that vary, numbers first, by name, so that their order in the table doesn't matter."""
     names, width = names_of(sample.layout), sample.numbers.shape[1]
     return sorted(np.flatnonzero(varies).tolist(), key=lambda j: (j >= width, names[j]))
 
 
 def spreads(sample: TableSample, groups: Floats | None) -> Floats:
-    """Half the mean distance between two rows of a group in each column, far numbers cut; without groups (n, c) of all."""
+    """Return half the mean distance between rows within groups (n, c), or of all, per column, with numbers clipped."""
     shares = sample.counts[:, None] if groups is None else sample.counts[:, None] * groups
     numbers = [_variance(column, sample.counts, shares) for column in sample.numbers.T]
     weights, levels = sample.layout.category_weights, sample.layout.levels
@@ -77,7 +77,7 @@ def spreads(sample: TableSample, groups: Floats | None) -> Floats:
 
 
 def _variance(column: Floats, counts: Floats, shares: Floats) -> float:
-    """Within groups, of numbers at most ``FAR`` robust deviations from their median."""
+    """Return the variance within groups of numbers at most ``FAR`` robust deviations from their median."""
     low, middle, high = (weighted_quantile(column, counts, q) for q in (0.25, 0.5, 0.75))
     reach = FAR * (high - low) / 1.349 if high > low else np.inf
     there = ~np.isnan(column)
@@ -87,7 +87,7 @@ def _variance(column: Floats, counts: Floats, shares: Floats) -> float:
 
 
 def _impurity(column: NDArray[np.int64], levels: int, shares: Floats) -> float:
-    """Half the chance that two rows of a group differ."""
+    """Return half the probability that two rows of a group differ."""
     table = np.stack([np.bincount(column[column >= 0], part[column >= 0], levels) for part in shares.T])
     sums = table.sum(1) + TINY
     return float(0.5 * (sums - (table**2).sum(1) / sums).sum() / sums.sum())

@@ -16,31 +16,31 @@ from softecm.spaces.texture import EVERYTHING, TEXTURES, Texture
 
 @dataclass(frozen=True)
 class ConvolutionFeatures(SemiMetric):
-    r"""Texture of time series: which short patterns and which frequencies occur in them, anywhere.
+    r"""Texture of time series: which short patterns and frequencies occur anywhere in them.
 
     Every series is convolved with short fixed kernels at several dilations (those of MiniRocket). Each convolution is
-    pooled over the steps that exist into the share of steps above each of four thresholds, and into its maximum. These
-    features are standardized. The amplitudes of the first 32 frequencies are added, which together count as much. All are
-    reduced to a few principal components, and the distance is the squared Euclidean distance between components. Nothing is
-    aligned: phase does not count, and a fit costs little more than one on a table.
+    pooled over the observed steps into the share of steps above each of four thresholds, and into its maximum. These
+    features are standardized. The amplitudes of the first 32 frequencies are added, with the same total weight. All are
+    reduced to a few principal components, and the distance is the squared Euclidean distance between components.
+    Nothing is aligned: phase does not count, and a fit costs little more than one on a table.
 
-    Thresholds, units and components are learned from at most 512 different series of the fit, saved with the model, and used
-    by ``predict``. Series may differ in length, have several channels, and have missing values, which are interpolated.
-    A prototype is a point among the components; ``prototypes_`` shows the **nearest series** of the fit in its place (in a
-    large fit, the nearest of a sample of at most 2 MB). There is no ``explain``: components mean nothing by themselves.
+    Thresholds, units and components are learned from at most 512 distinct series of the fit, saved with the model, and
+    used by ``predict``. Series may differ in length, have several channels, and have missing values, which are
+    interpolated. A prototype is a point among the components; ``prototypes_`` shows the **nearest series** of the fit
+    instead (in a large fit, the nearest of a sample of at most 2 MB). There is no ``explain``, because components have
+    no meaning of their own.
 
     Parameters
     ----------
     n_components : int, default=10
-        Principal components that are kept, at most.
+        Maximum number of principal components.
     znormalise : bool, default=True
-        Bring every series to mean 0 and standard deviation 1 in each channel first, so that amplitude does not count. The
-        level never counts.
+        Z-normalize every series in each channel first, so that amplitude does not count. The level never counts.
     length : int, "median" or "max", default="median"
-        Steps of the series that prototypes are shown as.
+        Length of the series shown as prototypes.
     layout : {"tslearn", "aeon"}, default="tslearn"
     of : {"both", "short patterns", "frequencies"}, default="both"
-        What is compared.
+        Features to compare.
 
     Examples
     --------
@@ -76,7 +76,7 @@ class ConvolutionFeatures(SemiMetric):
         check_choice("of", self.of, TEXTURES, "'short patterns' are found by convolutions.")
 
     def make_space(self) -> Texture:
-        """Series by their texture, with this metric's options."""
+        """Return a space of textures with this metric's options."""
         return Texture(self.length, self.layout, n_components=self.n_components, znormalise=self.znormalise, of=self.of)
 
     @property
@@ -86,11 +86,11 @@ class ConvolutionFeatures(SemiMetric):
 
     @property
     def compiled(self) -> VectorPasses:
-        """Those of vectors."""
+        """The passes of vectors."""
         return VectorPasses()
 
     def pairwise(self, x: Tensor, v: Tensor) -> Tensor:
-        """Squared differences of components, all pairs."""
+        """Return squared distances between components, all pairs."""
         if not isinstance(x, torch.Tensor) or x.ndim != 2:
             raise TypeError(
                 "metric ConvolutionFeatures compares components that its space has learned; got series. Use "
@@ -99,5 +99,5 @@ class ConvolutionFeatures(SemiMetric):
         return squared_differences(x, v)
 
     def paired(self, a: Tensor, b: Tensor) -> Tensor:
-        """The same for matching rows."""
+        """Return distances of matching rows."""
         return (a - b).square().sum(-1)

@@ -12,11 +12,11 @@ from softecm.distances.base import ClosedForm, SemiMetric
 from softecm.spaces.sparse import SparseRows, in_full
 
 TINY = 1e-12  # length below which a vector has no direction
-ROUNDING = 1e-15  # what is less than this is 0
+ROUNDING = 1e-15  # smaller distances are 0
 
 
 def unit(x: Tensor) -> Tensor:
-    """Vectors of length 1 in the same directions."""
+    """Return vectors of length 1 in the same directions."""
     length: Tensor = x.norm(dim=-1, keepdim=True)
     return x / length.clamp_min(TINY)
 
@@ -26,13 +26,13 @@ class MeanDirections(ClosedForm):
     """Barycentres of directions."""
 
     def barycenters(self, x: Tensor, weights: Tensor) -> Tensor:
-        """The direction of the weighted sum of directions."""
+        """Return the direction of the weighted sum of directions."""
         return unit(weights @ unit(x))
 
     def to_means(self, distances: Tensor, between: Tensor, weights: Tensor) -> Tensor:
-        """From cosines: those with a sum of directions add up, over the length of that sum."""
+        """Compute from cosines: those with a sum of directions add up, divided by the length of that sum."""
         length = (((weights @ (1.0 - between)) * weights).sum(1)).clamp_min(0.0).sqrt()
-        # Directions that cancel leave none: the zero vector, at distance 1/2.
+        # Directions that cancel leave the zero vector, at distance 1/2.
         cosines = torch.where(length > TINY, ((1.0 - distances) @ weights.T) / length.clamp_min(TINY), 0.5)
         return (1.0 - cosines).clamp_min(0.0)
 
@@ -41,8 +41,8 @@ class MeanDirections(ClosedForm):
 class Cosine(SemiMetric):
     r"""Half the squared distance between directions, :math:`d(x, y) = 1 - \cos(x, y)`.
 
-    Looks at the mix, not at the size: texts of different length, spectra of different intensity. A row of zeros has no
-    direction and is refused.
+    Ignores length: suitable for texts of different length or spectra of different intensity. A row of zeros has no
+    direction and raises an error.
 
     Examples
     --------
@@ -61,11 +61,11 @@ class Cosine(SemiMetric):
         return MeanDirections()
 
     def pairwise(self, x: Tensor | SparseRows, v: Tensor) -> Tensor:
-        """From differences of directions: exact where two directions meet."""
+        """Return distances from differences of directions, exact if two directions agree."""
         if isinstance(x, SparseRows):
             self._check_lengths(x.squares.sqrt())
             towards = unit(v)
-            length = 1.0 + towards.square().sum(-1)  # 2, or 1 where there is no direction
+            length = 1.0 + towards.square().sum(-1)  # 2, or 1 without a direction
             d = 0.5 * length - x.products(towards) / x.squares.to(v.dtype).sqrt()[:, None]
             return torch.where(d > ROUNDING, d, 0.0)
         self._check_lengths(x.detach().norm(dim=-1))
@@ -76,7 +76,7 @@ class Cosine(SemiMetric):
         return 0.5 * (unit(a) - unit(b)).square().sum(-1)
 
     def terms(self, x: Tensor | SparseRows, v: Tensor) -> Tensor:
-        """What each column adds."""
+        """Return each column's contribution."""
         return 0.5 * (unit(in_full(x, len(v)))[:, None] - unit(v)).square()
 
     @staticmethod

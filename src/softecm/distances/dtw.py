@@ -21,7 +21,7 @@ _Pairs: TypeAlias = tuple[Tensor, Tensor]
 
 
 class _AlignmentContext(Protocol):
-    """What torch keeps between the two passes; ``rest`` is ours."""
+    """The attributes of torch's autograd context used here; ``rest`` is ours."""
 
     saved_tensors: tuple[Tensor, ...]
     needs_input_grad: tuple[bool, ...]
@@ -31,7 +31,7 @@ class _AlignmentContext(Protocol):
 
 
 class _HardDTW(torch.autograd.Function):
-    """DTW whose gradient is that of the cost along one best alignment."""
+    """DTW with the gradient of the cost along one best alignment."""
 
     @staticmethod
     def forward(  # type: ignore[override]
@@ -60,24 +60,24 @@ class _HardDTW(torch.autograd.Function):
 
 @dataclass(frozen=True)
 class DTW(SemiMetric):
-    """Least sum of squared differences over all ways to align two series in time, without a root.
+    """Minimum sum of squared differences over all alignments of two series in time, without a root.
 
-    One alignment decides, so that the distance is not smooth, but barycentre steps (DBA) never raise the objective. It
-    is never negative and zero between equal series as it is.
+    One alignment determines the distance, so it is not smooth, but barycentre steps (DBA) never raise the objective. It
+    is never negative, and zero between equal series.
 
     Parameters
     ----------
     band : int, optional
-        How many steps an alignment may stray from the diagonal (Sakoe-Chiba).
+        Maximum distance of an alignment from the diagonal (Sakoe-Chiba).
     length : int, "median" or "max", default="median"
-        Steps of a prototype.
+        Length of a prototype.
     layout : {"tslearn", "aeon"}, default="tslearn"
     of : {"values", "slope"}, default="values"
-        What is compared: the values, or their first differences, so that the level does not count. Prototypes of slopes are
-        shown as the curves that have these slopes, around 0.
+        Compare the values, or their first differences, so that the level does not count. Prototypes of slopes are shown
+        as the curves with these slopes, around 0.
     znormalise : bool, default=False
-        Bring every series to mean 0 and standard deviation 1 in each channel first (and its slopes, where these are
-        compared), so that level and amplitude don't count. Prototypes are shown in these units.
+        Z-normalize every series in each channel first (and its slopes, if these are compared), so that level and
+        amplitude don't count. Prototypes are shown in these units.
 
     Examples
     --------
@@ -101,20 +101,20 @@ class DTW(SemiMetric):
         object.__setattr__(self, "znormalise", check_face(self.of, self.znormalise))
 
     def make_space(self) -> TimeSeries:
-        """Series with this metric's layout and prototype length, or what of them is compared."""
+        """Return a space of series, or of their slopes, with this metric's options."""
         return series_space(self.length, self.layout, self.of, self.znormalise)
 
     def cost_of_distance(self, shape: Sequence[int]) -> float:
-        """Every step meets every step."""
+        """All pairs of steps."""
         return 10.0 * shape[0] * math.prod(shape)
 
     @property
     def closed_form(self) -> BestAlignments:
-        """A bound, and with it the steps of DBA."""
+        """A bound, which gives the steps of DBA."""
         return BestAlignments(self)
 
     def pairwise(self, x: EncodedSeries, v: Tensor) -> Tensor:
-        """Costs of the best alignments of all pairs."""
+        """Return costs of the best alignments of all pairs."""
         batch = as_batch(x)
         values: Tensor = _HardDTW.apply(  # type: ignore[no-untyped-call]
             batch.values, v, batch.lengths, None, self.band
@@ -122,13 +122,13 @@ class DTW(SemiMetric):
         return values
 
     def paired(self, a: Tensor, b: Tensor) -> Tensor:
-        """The same for matching rows."""
+        """Return distances of matching rows."""
         rows = torch.arange(len(a), device=a.device)
         values: Tensor = _HardDTW.apply(a, b, None, (rows, rows), self.band)  # type: ignore[no-untyped-call]
         return values
 
     def terms(self, x: EncodedSeries, v: Tensor) -> Tensor:
-        """What each step of a prototype adds."""
+        """Return the contribution of each step of a prototype."""
         d = self.pairwise(x, v)
         sharp = 1e-6 * max(float(d.detach().max()), 1e-300)
         return step_terms(as_batch(x), v, sharp, self.band, d)
@@ -136,18 +136,18 @@ class DTW(SemiMetric):
 
 @dataclass(frozen=True)
 class BestAlignments(ClosedForm):
-    """The cost along today's best alignments bounds tomorrow's best: a DBA step."""
+    """The cost along the present best alignments bounds the next minimum: a DBA step."""
 
     metric: DTW
 
     def sums(self, x: EncodedSeries, v: Tensor, weights: Tensor) -> Sums:
-        """Weights and weighted values aligned with each step."""
+        """Return weights and weighted values aligned with each step."""
         batch = as_batch(x)
         _, w, y = dtw_sums(batch.values, v, weights.contiguous(), x_lengths=batch.lengths, band=self.metric.band)
         return Sums(w[..., None], y)
 
     def with_sums(self, x: EncodedSeries, v: Tensor) -> tuple[Tensor, Callable[[Tensor], Sums]] | None:
-        """Align every pair once, keep what each step of each prototype is aligned with, weigh it later."""
+        """Align every pair once, keep what is aligned with each step of each prototype, apply weights later."""
         if v.is_cuda or v.shape[1] < 2 * v.shape[2]:  # as for Soft-DTW
             return None
         batch = as_batch(x)

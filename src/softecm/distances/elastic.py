@@ -1,4 +1,4 @@
-"""What elastic distances between series have in common: a rule for what a step of an alignment costs does the rest."""
+"""The common part of elastic distances between series, which differ only in a rule for the cost of a step."""
 
 from __future__ import annotations
 
@@ -34,9 +34,9 @@ from softecm.spaces.series import OPTIONS, EncodedSeries, SeriesBatch, SteppedSe
 
 @dataclass(frozen=True, kw_only=True)
 class Elastic(SemiMetric):
-    """An elastic distance: the least cost of turning one series into another, step by step, time free to stretch.
+    """An elastic distance: the minimum cost of transforming one series into another, with time warping.
 
-    A subclass says what steps cost (``rule``); those with a ``gamma`` derive from `SoftElastic`.
+    A subclass defines the cost of steps (``rule``); those with a ``gamma`` derive from `SoftElastic`.
     """
 
     band: int | None = None
@@ -47,11 +47,11 @@ class Elastic(SemiMetric):
     space: ClassVar[type[Space]] = TimeSeries
     degree = 1.0
     SAVED = OPTIONS
-    #: Whether every channel is aligned for itself.
+    #: Whether every channel is aligned by itself.
     by_channel: ClassVar[bool] = False
-    #: How many steps ``laid_out`` puts in front of a series.
+    #: Number of steps that ``laid_out`` puts before a series.
     front: ClassVar[int] = 0
-    #: Parameters that are numbers from 0, each with a hint.
+    #: Names of parameters that are numbers from 0, each with a hint.
     numbers: ClassVar[tuple[tuple[str, str], ...]] = ()
 
     def __post_init__(self) -> None:
@@ -63,27 +63,27 @@ class Elastic(SemiMetric):
 
     @abstractmethod
     def rule(self) -> Rule:
-        """What the steps of an alignment cost."""
+        """The cost of the steps of an alignment."""
 
     @property
     def diverges(self) -> bool:
-        """Whether half of each series' distance to itself is taken off."""
+        """Whether half of each series' distance to itself is subtracted."""
         return False
 
     def make_space(self) -> SteppedSeries:
-        """Series with this metric's layout and prototype length."""
+        """Return a space of series with this metric's options."""
         return TimeSeries(self.length, self.layout)
 
     def cost_of_distance(self, shape: Sequence[int]) -> float:
-        """Every step meets every step."""
+        """All pairs of steps."""
         return 4.0 * shape[0] * math.prod(shape)
 
     def laid_out(self, values: Tensor) -> Tensor:
-        """Series as the kernel wants them; by default as they are."""
+        """Return series in the kernel's form; unchanged by default."""
         return values
 
     def seen(self, batch: SeriesBatch) -> SeriesBatch:
-        """Series as they are compared: z-normalised or their slopes, where asked for, and laid out."""
+        """Return series as they are compared: z-normalized or their slopes, if requested, and laid out."""
         values, lengths = batch.values, batch.lengths
         if self.znormalise:
             values = znormalised(values, lengths)
@@ -93,7 +93,7 @@ class Elastic(SemiMetric):
         return SeriesBatch(values, None if lengths is None else lengths + self.front)
 
     def raw(self, x: SeriesBatch, v: SeriesBatch, pairs: Pairs) -> Tensor:
-        """Least (soft) costs of all pairs (n, k), or of chosen ones."""
+        """Return minimum (soft) costs of all pairs (n, k), or of selected ones."""
         a, b = self.seen(x), self.seen(v)
         parts = [
             elastic(xc, vc, self.rule(), band=self.band, x_lengths=a.lengths, y_lengths=b.lengths, pairs=pairs)
@@ -102,41 +102,41 @@ class Elastic(SemiMetric):
         return parts[0] if len(parts) == 1 else torch.stack(parts).sum(0)
 
     def parts(self, x: Tensor, v: Tensor) -> list[tuple[Tensor, Tensor]]:
-        """Series to be aligned: all channels together, or one after the other."""
+        """Return the series to align: all channels together, or one after another."""
         if not self.by_channel:
             return [(x, v)]
         return [(x[..., c : c + 1], v[..., c : c + 1]) for c in range(x.shape[2])]
 
     def key(self) -> tuple[Hashable, ...]:
-        """Under what a batch remembers each series' distance to itself."""
+        """Cache key for each series' distance to itself."""
         return ("elastic distance to itself", self)
 
     def selves(self, x: SeriesBatch) -> Tensor:
-        """Raw distances of each series to itself (n,)."""
+        """Return raw distances of each series to itself (n,)."""
         if self.key() in x.known:
             return x.known[self.key()]
         still = SeriesBatch(x.values.detach(), x.lengths)
         values = self.raw(still, x, Rows(len(x), x.values.device))
-        return 2.0 * values - values.detach()  # both sides move alike: twice one side's derivative
+        return 2.0 * values - values.detach()  # both sides move together: twice one side's derivative
 
     def corrected(self, raw: Tensor, in_x: Tensor, in_v: Tensor) -> Tensor:
-        """Divergences from raw values and those of either side with itself."""
+        """Return divergences from raw values and those of both sides with themselves."""
         return (raw - 0.5 * in_x - 0.5 * in_v).clamp_min(0.0)
 
     def pairwise(self, x: EncodedSeries, v: Tensor) -> Tensor:
-        """Distances of all pairs."""
+        """Return distances of all pairs."""
         batch, prototypes = as_batch(x), SeriesBatch(v)
         raw = self.raw(batch, prototypes, None)
         return self.corrected(raw, self.selves(batch)[:, None], self.selves(prototypes)) if self.diverges else raw
 
     def paired(self, a: Tensor, b: Tensor) -> Tensor:
-        """Distances of matching rows."""
+        """Return distances of matching rows."""
         one, other = SeriesBatch(a), SeriesBatch(b)
         raw = self.raw(one, other, Rows(len(a), a.device))
         return self.corrected(raw, self.selves(one), self.selves(other)) if self.diverges else raw
 
     def terms(self, x: EncodedSeries, v: Tensor) -> Tensor:
-        """What each step of a prototype adds; what smoothing and self-terms take off is spread evenly."""
+        """Return each prototype step's contribution; smoothing and self-terms are subtracted evenly."""
         from softecm.kernels.elastic.steps import step_costs
 
         a, b = self.seen(as_batch(x)), self.seen(SeriesBatch(v))
@@ -148,7 +148,7 @@ class Elastic(SemiMetric):
         return out + (rest / v.shape[1])[..., None]
 
     def by_step(self, costs: Tensor, steps: int) -> Tensor:
-        """Costs (n, k, seen steps) at the steps of the prototypes themselves."""
+        """Return costs (n, k, seen steps) at the prototypes' own steps."""
         begin, end = costs[..., : self.front].sum(-1), costs[..., self.front :].clone()
         end[..., 0] += begin
         skipped = (steps - end.shape[-1]) // 2
@@ -156,7 +156,7 @@ class Elastic(SemiMetric):
 
     @property
     def closed_form(self) -> ClosedForm:
-        """A bound in the prototypes' values, where those are what is compared."""
+        """A bound in the prototypes' values, if values are compared."""
         return NO_CLOSED_FORM if self.derivative or self.znormalise else Bounds(self)
 
     @property
@@ -175,7 +175,7 @@ class SoftElastic(Elastic):
     may_be_hard: ClassVar[bool] = True
 
     def check_fitted(self, space: Space, focal: FocalSets) -> None:
-        """With a number for gamma."""
+        """Raise ``Misfit`` unless gamma is a number."""
         super().check_fitted(space, focal)
         if self.gamma == "auto":
             raise not_learned(self)
@@ -190,12 +190,12 @@ class SoftElastic(Elastic):
         object.__setattr__(self, "gamma", check_number("gamma", self.gamma, **bounds, hint=hint))
 
     def cost_of_distance(self, shape: Sequence[int]) -> float:
-        """Every step meets every step; with exponentials, if soft."""
+        """All pairs of steps; with exponentials, if soft."""
         return (4.0 if self.gamma == 0 else 40.0) * shape[0] * math.prod(shape)
 
     @property
     def smoothing(self) -> float:
-        """Gamma, once it is known."""
+        """Gamma as a number."""
         if isinstance(self.gamma, str):
             name = type(self).__name__
             raise ValueError(f"metric {name}(gamma='auto') needs data before use: fit an estimator, or give gamma.")
@@ -203,44 +203,44 @@ class SoftElastic(Elastic):
 
     @property
     def diverges(self) -> bool:
-        """A soft minimum over alignments of a series with itself is below zero."""
+        """Whether self-terms are subtracted: a soft minimum over alignments of a series with itself is below zero."""
         return self.divergence and self.smoothing > 0
 
     @property
     def learner(self) -> SmoothingLearner:
-        """The smoothing, and what each series has in common with itself."""
+        """Learns gamma, and caches each series' distance to itself."""
         return SmoothingLearner(self)
 
     def gamma_for(self, variance: float) -> float:
-        """Gamma from the variance of all steps: in units of squares, or of lengths."""
+        """Return gamma from the variance of all steps: in units of squares, or of lengths."""
         return gamma_of(variance) if self.degree == 2.0 else math.sqrt(gamma_of(variance))
 
     def with_gamma(self, gamma: float) -> Self:
-        """The same with a number for gamma."""
+        """Return a copy with a number for gamma."""
         return replace(self, gamma=gamma)
 
 
 @dataclass(frozen=True)
 class SmoothingLearner(Learner):
-    """Chooses gamma where it is "auto"; remembers each series' distance to itself."""
+    """Learns gamma if it is "auto", and caches each series' distance to itself."""
 
     metric: SoftElastic
 
     def fitted(self, x: EncodedSeries, weights: Tensor | None) -> SoftElastic:
-        """Choose gamma where it is "auto"; remember each series' distance to itself."""
+        """Learn gamma if it is "auto"; cache each series' distance to itself."""
         chosen = self.fitted_to(self.describe(x, weights))
         if isinstance(x, SeriesBatch) and chosen.diverges:
             x.known[chosen.key()] = chosen.selves(x)
         return chosen
 
     def describe(self, x: EncodedSeries, weights: Tensor | None) -> Moments | None:
-        """Where gamma is "auto": the moments of a block's steps, as they are compared."""
+        """Return the moments of a block's steps as they are compared, if gamma is "auto"."""
         if self.metric.gamma != "auto":
             return None
         return Moments.of(steps_of(self.metric.seen(as_batch(x))).cpu().numpy(), None)
 
     def fitted_to(self, description: Moments | None) -> SoftElastic:
-        """Choose gamma where it is "auto"."""
+        """Learn gamma if it is "auto"."""
         if description is None:
             return self.metric
         return self.metric.with_gamma(self.metric.gamma_for(float(np.trace(description.scatter)) / description.weight))
@@ -248,17 +248,17 @@ class SmoothingLearner(Learner):
 
 @dataclass(frozen=True)
 class Bounds(ClosedForm):
-    """Minima over alignments are concave in the costs of steps, and those lie below parabolas in the prototypes' values."""
+    """Minima over alignments are concave in the costs of steps; parabolas in the prototypes' values bound these."""
 
     metric: Elastic
 
     def sums(self, x: EncodedSeries, v: Tensor, weights: Tensor) -> Sums:
-        """Curvature and moment of the bound; the gradient itself where the bound does not touch."""
+        """Return curvature and moment of the bound, with the gradient if the bound is not tangent."""
         _, curvature, gradient = aligned(self.metric, as_batch(x), v, weights.contiguous(), None)
         return self._sums(v, weights, curvature, gradient)
 
     def with_sums(self, x: EncodedSeries, v: Tensor) -> tuple[Tensor, Callable[[Tensor], Sums]] | None:
-        """Align every pair once, keep each pair's bound, weigh it later."""
+        """Align every pair once, keep each pair's bound, apply weights later."""
         if v.is_cuda or v.shape[1] < 2 * v.shape[2]:  # as for Soft-DTW
             return None
         batch, metric = as_batch(x), self.metric
@@ -277,14 +277,14 @@ class Bounds(ClosedForm):
         return d, later
 
     def _sums(self, v: Tensor, weights: Tensor, curvature: Tensor, gradient: Tensor) -> Sums:
-        """From weighted curvatures and gradients of raw values."""
+        """Combine weighted curvatures and gradients of raw values."""
         moment = curvature * v - 0.5 * gradient
         if self.metric.diverges:
             rows = Rows(len(v), v.device)
             own = aligned(self.metric, SeriesBatch(v), v, weights.sum(0), rows)[2]
             return Sums(curvature, moment, gradient - own)
         rule = self.metric.rule()
-        # Lengths that are not rounded off bend at zero, where no parabola touches: the quadratic is merely near.
+        # Unsmoothed lengths have a kink at zero, where no parabola is tangent: the quadratic is only approximate.
         return Sums(curvature, moment, None if rule.squared or rule.gamma > 0 else gradient)
 
 
@@ -295,7 +295,7 @@ class ElasticPasses(CompiledPasses):
     metric: Elastic
 
     def paired_gradients(self, a: Tensor, b: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-        """Distances of matching rows, and their derivatives in either end."""
+        """Return distances of matching rows, and their derivatives with respect to both."""
         rows, ones = Rows(len(a), a.device), a.new_ones(len(a))
 
         def slopes_in_second(x: Tensor, y: Tensor) -> tuple[Tensor, Tensor]:
@@ -306,9 +306,9 @@ class ElasticPasses(CompiledPasses):
 
 
 def aligned(metric: Elastic, x: SeriesBatch, v: Tensor, weights: Tensor, pairs: Pairs) -> tuple[Tensor, Tensor, Tensor]:
-    """Raw values; curvature (k, L, 1 or d) and gradient (k, L, d) of their weighted sum in the prototypes."""
+    """Return raw values; curvature (k, L, 1 or d) and gradient (k, L, d) of their weighted sum in the prototypes."""
     a, b, rule = metric.seen(x), metric.seen(SeriesBatch(v)), metric.rule()
-    floor = 0.1 * float((v - v.mean()).abs().mean()) if v.numel() else None  # a part of how far values are spread
+    floor = 0.1 * float((v - v.mean()).abs().mean()) if v.numel() else None  # relative to the spread of values
     found = [
         elastic_sums(xc, vc, weights, rule, band=metric.band, x_lengths=a.lengths, pairs=pairs, floor=floor)
         for xc, vc in metric.parts(a.values, b.values)
@@ -319,7 +319,7 @@ def aligned(metric: Elastic, x: SeriesBatch, v: Tensor, weights: Tensor, pairs: 
 
 
 def znormalised(values: Tensor, lengths: Tensor | None) -> Tensor:
-    """Every series with mean 0 and standard deviation 1 in each channel; a constant channel becomes zero."""
+    """Return every series with mean 0 and standard deviation 1 in each channel; a constant channel becomes zero."""
     inside = SeriesBatch(values, lengths).inside[..., None]
     count = inside.sum(1, keepdim=True)
     level = torch.where(inside, values, 0.0).sum(1, keepdim=True) / count
@@ -330,7 +330,7 @@ def znormalised(values: Tensor, lengths: Tensor | None) -> Tensor:
 
 
 def slopes(values: Tensor, lengths: Tensor | None) -> tuple[Tensor, Tensor | None]:
-    """Keogh and Pazzani's slopes: the mean of the one to the left and the one across, two steps fewer."""
+    """Return Keogh and Pazzani's slopes: the mean of the left and the central difference, two steps fewer."""
     shortest = values.shape[1] if lengths is None or not len(lengths) else int(lengths.min())
     if shortest < 3:
         raise ValueError(

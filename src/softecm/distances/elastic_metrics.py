@@ -1,4 +1,4 @@
-"""Elastic distances between time series: one engine, other costs of a step."""
+"""Elastic distances between time series: one engine with different costs of a step."""
 
 from __future__ import annotations
 
@@ -14,26 +14,26 @@ from softecm.kernels.elastic import Rule, adtw, erp, msm, twe, wdtw
 
 @dataclass(frozen=True)
 class MSM(Elastic):
-    r"""Least cost of turning one series into another by moving, splitting and merging values.
+    r"""Minimum cost of transforming one series into another by moving, splitting and merging values.
 
-    Moving a value costs how far; splitting one in two, or merging two, costs ``cost`` and how far the new value lies
-    outside the interval between its two neighbours. A true metric, so a semi-metric as it is. One alignment decides: the
-    derivative is that along a best one, and lengths bend at zero, so that descent is by subgradients; `SoftMSM` is the
-    smooth one. Each channel is aligned for itself and the costs are added (aeon's ``independent=True``; its dependent
-    variant jumps, and so has no derivative).
+    Moving a value costs the distance; splitting one in two, or merging two, costs ``cost`` plus the distance of the new
+    value from the interval between its two neighbours. A true metric, hence a semi-metric. The minimum is hard: the
+    derivative is that along a best alignment, and lengths have a kink at zero, so that descent uses subgradients;
+    `SoftMSM` is smooth. Each channel is aligned by itself and the costs are added (aeon's ``independent=True``; its
+    dependent variant is discontinuous, and so has no derivative).
 
     Parameters
     ----------
     cost : float, default=1.0
-        Of a split or a merge, at least 0; ``c`` in aeon. Large: as if step by step.
+        Cost of a split or a merge, at least 0; ``c`` in aeon. Large: almost step by step.
     band : int, optional
-        How many steps an alignment may stray from the diagonal (Sakoe-Chiba).
+        Maximum distance of an alignment from the diagonal (Sakoe-Chiba).
     derivative : bool, default=False
         Compare slopes instead of values (Keogh and Pazzani's estimate).
     znormalise : bool, default=False
-        Compare every series, and every prototype, brought to mean 0 and standard deviation 1 in each channel.
+        Z-normalize every series and prototype in each channel before comparing.
     length : int, "median" or "max", default="median"
-        Steps of a prototype.
+        Length of a prototype.
     layout : {"tslearn", "aeon"}, default="tslearn"
 
     Examples
@@ -60,14 +60,14 @@ class MSM(Elastic):
 
 @dataclass(frozen=True)
 class SoftMSM(SoftElastic):
-    r"""Smooth move-split-merge: all ways to move, split and merge one series into another, weighed.
+    r"""Smooth move-split-merge: a weighted sum over all ways to move, split and merge one series into another.
 
-    With :math:`|u|_\gamma` Huber's rounded length (:math:`u^2/2\gamma` below gamma, :math:`|u| - \gamma/2` beyond), a move
-    costs :math:`|x_i - y_j|_\gamma`, and a split or merge ``cost`` and :math:`\tfrac12 (|x_i - x_{i-1}|_\gamma +
-    |x_i - y_j|_\gamma - |x_{i-1} - y_j|_\gamma)`, which without the rounding is how far :math:`x_i` lies outside the
-    interval between its neighbours, as in `MSM`. So the one ``gamma`` smooths both the minimum over alignments and every
-    corner of its costs, there is a derivative everywhere, and as gamma goes to 0 this is `MSM` itself. (Soft-MSM as its
-    authors have it squares the lengths and blends the cases with a gate.)
+    With :math:`|u|_\gamma` Huber's smoothed length (:math:`u^2/2\gamma` below gamma, :math:`|u| - \gamma/2` beyond), a
+    move costs :math:`|x_i - y_j|_\gamma`, and a split or merge ``cost`` and :math:`\tfrac12 (|x_i - x_{i-1}|_\gamma +
+    |x_i - y_j|_\gamma - |x_{i-1} - y_j|_\gamma)`, which without smoothing is the distance of :math:`x_i` from the
+    interval between its neighbours, as in `MSM`. So one ``gamma`` smooths the minimum over alignments and every kink of
+    its costs, there is a derivative everywhere, and the limit for gamma to 0 is `MSM`. (The authors' Soft-MSM squares
+    the lengths and blends the cases with a gate.)
 
     The raw value is negative for similar series and not zero between equal ones, hence no semi-metric; the divergence
     :math:`s(x, y) - \tfrac12 s(x, x) - \tfrac12 s(y, y)`, floored at 0, is one.
@@ -75,21 +75,21 @@ class SoftMSM(SoftElastic):
     Parameters
     ----------
     cost : float, default=1.0
-        Of a split or a merge, at least 0; ``c`` in aeon.
+        Cost of a split or a merge, at least 0; ``c`` in aeon.
     gamma : float or "auto", default=0.3
-        Smoothing, in units of values (not of their squares). Small: one alignment decides.
-        Large: all count. "auto": a tenth of the root mean squared difference between steps of different series.
+        Smoothing, in units of values (not of their squares). Small: one alignment dominates. Large: all count. "auto":
+        a tenth of the root mean squared difference between steps of different series.
     divergence : bool, default=True
-        Where gamma is above 0: take half of each series' distance to itself off, floored at 0. False: the raw value,
-        which may be negative; then the fit is refused.
+        If gamma is above 0: subtract half of each series' distance to itself, floored at 0. False: the raw value,
+        which may be negative; then the fit raises an error.
     band : int, optional
-        How many steps an alignment may stray from the diagonal (Sakoe-Chiba).
+        Maximum distance of an alignment from the diagonal (Sakoe-Chiba).
     derivative : bool, default=False
         Compare slopes instead of values (Keogh and Pazzani's estimate).
     znormalise : bool, default=False
-        Compare every series, and every prototype, brought to mean 0 and standard deviation 1 in each channel.
+        Z-normalize every series and prototype in each channel before comparing.
     length : int, "median" or "max", default="median"
-        Steps of a prototype.
+        Length of a prototype.
     layout : {"tslearn", "aeon"}, default="tslearn"
 
     Examples
@@ -120,28 +120,28 @@ class SoftMSM(SoftElastic):
 
 @dataclass(frozen=True)
 class TWE(Elastic):
-    r"""Least cost of turning one series into another by matching and deleting the segments between its steps.
+    r"""Minimum cost of transforming one series into another by matching and deleting the segments between its steps.
 
     Matching two segments costs the distances of both their ends and ``stiffness`` for each step of time between them;
-    deleting one its length, ``stiffness`` and ``penalty``. A true metric where stiffness is above 0, a semi-metric in any
-    case. One alignment decides: the derivative is that along a best one, and lengths bend at zero, so that descent is by
-    subgradients; `SoftTWE` is the smooth one. Channels are aligned together, lengths are Euclidean (as in aeon, whose
-    zeros in front of the series never count).
+    deleting one costs its length, ``stiffness`` and ``penalty``. A true metric for stiffness above 0, always a
+    semi-metric. The minimum is hard: the derivative is that along a best alignment, and lengths have a kink at zero, so
+    that descent uses subgradients; `SoftTWE` is smooth. Channels are aligned together, lengths are Euclidean (as in
+    aeon, whose zeros before the series never count).
 
     Parameters
     ----------
     stiffness : float, default=0.001
-        Price of matching a step of time apart, at least 0; ``nu`` in aeon. 0: time is free; large: step by step.
+        Cost per step of time between matches, at least 0; ``nu`` in aeon. 0: time is free; large: step by step.
     penalty : float, default=1.0
-        Of a deletion, at least 0; ``lmbda`` in aeon.
+        Cost of a deletion, at least 0; ``lmbda`` in aeon.
     band : int, optional
-        How many steps an alignment may stray from the diagonal (Sakoe-Chiba).
+        Maximum distance of an alignment from the diagonal (Sakoe-Chiba).
     derivative : bool, default=False
         Compare slopes instead of values (Keogh and Pazzani's estimate).
     znormalise : bool, default=False
-        Compare every series, and every prototype, brought to mean 0 and standard deviation 1 in each channel.
+        Z-normalize every series and prototype in each channel before comparing.
     length : int, "median" or "max", default="median"
-        Steps of a prototype.
+        Length of a prototype.
     layout : {"tslearn", "aeon"}, default="tslearn"
 
     Examples
@@ -168,33 +168,33 @@ class TWE(Elastic):
 
 @dataclass(frozen=True)
 class SoftTWE(SoftElastic):
-    r"""Smooth time warp edit distance: all ways to match and delete segments of two series, weighed.
+    r"""Smooth time warp edit distance: a weighted sum over all ways to match and delete segments of two series.
 
-    As `TWE`, with a soft minimum over alignments, and with lengths rounded off at zero (Huber's: :math:`u^2/2\gamma` below
-    gamma, :math:`u - \gamma/2` beyond), so that there is a derivative everywhere; as gamma goes to 0 this is `TWE`. The
-    raw value is negative for similar series and not zero between equal ones, hence no semi-metric; the divergence
-    :math:`s(x, y) - \tfrac12 s(x, x) - \tfrac12 s(y, y)`, floored at 0, is one.
+    Like `TWE`, with a soft minimum over alignments, and with lengths smoothed at zero (Huber's: :math:`u^2/2\gamma`
+    below gamma, :math:`u - \gamma/2` beyond), so that there is a derivative everywhere; the limit for gamma to 0 is
+    `TWE`. The raw value is negative for similar series and not zero between equal ones, hence no semi-metric; the
+    divergence :math:`s(x, y) - \tfrac12 s(x, x) - \tfrac12 s(y, y)`, floored at 0, is one.
 
     Parameters
     ----------
     stiffness : float, default=0.001
-        Price of matching a step of time apart, at least 0; ``nu`` in aeon. 0: time is free; large: step by step.
+        Cost per step of time between matches, at least 0; ``nu`` in aeon. 0: time is free; large: step by step.
     penalty : float, default=1.0
-        Of a deletion, at least 0; ``lmbda`` in aeon.
+        Cost of a deletion, at least 0; ``lmbda`` in aeon.
     gamma : float or "auto", default=0.3
-        Smoothing, in units of values (not of their squares). Small: one alignment decides.
-        Large: all count. "auto": a tenth of the root mean squared difference between steps of different series.
+        Smoothing, in units of values (not of their squares). Small: one alignment dominates. Large: all count. "auto":
+        a tenth of the root mean squared difference between steps of different series.
     divergence : bool, default=True
-        Where gamma is above 0: take half of each series' distance to itself off, floored at 0. False: the raw value,
-        which may be negative; then the fit is refused.
+        If gamma is above 0: subtract half of each series' distance to itself, floored at 0. False: the raw value,
+        which may be negative; then the fit raises an error.
     band : int, optional
-        How many steps an alignment may stray from the diagonal (Sakoe-Chiba).
+        Maximum distance of an alignment from the diagonal (Sakoe-Chiba).
     derivative : bool, default=False
         Compare slopes instead of values (Keogh and Pazzani's estimate).
     znormalise : bool, default=False
-        Compare every series, and every prototype, brought to mean 0 and standard deviation 1 in each channel.
+        Z-normalize every series and prototype in each channel before comparing.
     length : int, "median" or "max", default="median"
-        Steps of a prototype.
+        Length of a prototype.
     layout : {"tslearn", "aeon"}, default="tslearn"
 
     Examples
@@ -223,31 +223,31 @@ class SoftTWE(SoftElastic):
 
 @dataclass(frozen=True)
 class ADTW(SoftElastic):
-    r"""Dynamic time warping with a fine for every step that only one of the series takes.
+    r"""Dynamic time warping with a penalty for every step that only one of the series takes.
 
-    Squared differences along the best alignment, without a root, and ``penalty`` for each step of it that is not across:
-    0 is DTW, a large one compares step by step. A semi-metric (no triangle inequality), also with several channels, which
-    are aligned together. Hard as it is; with ``gamma`` above 0 the minimum over alignments is soft, and then the
-    divergence, floored at 0, is what is taken, since the raw value is no semi-metric.
+    Squared differences along the best alignment, without a root, and ``penalty`` for each of its steps off the
+    diagonal: 0 is DTW, a large penalty compares step by step. A semi-metric (no triangle inequality), also with several
+    channels, which are aligned together. Hard by default; with ``gamma`` above 0 the minimum over alignments is soft,
+    and the distance is the divergence, floored at 0, since the raw value is no semi-metric.
 
     Parameters
     ----------
     penalty : float, default=1.0
-        Fine for a step off the diagonal, at least 0; ``warp_penalty`` in aeon.
+        Penalty of a step off the diagonal, at least 0; ``warp_penalty`` in aeon.
     gamma : float or "auto", default=0.0
-        Smoothing, in units of squared differences. 0 is the hard minimum. Small: one alignment decides.
-        Large: all count. "auto": a hundredth of the mean squared difference between steps of different series.
+        Smoothing, in units of squared differences. 0 is the hard minimum. Small: one alignment dominates. Large: all
+        count. "auto": a hundredth of the mean squared difference between steps of different series.
     divergence : bool, default=True
-        Where gamma is above 0: take half of each series' distance to itself off, floored at 0. False: the raw value,
-        which may be negative; then the fit is refused.
+        If gamma is above 0: subtract half of each series' distance to itself, floored at 0. False: the raw value,
+        which may be negative; then the fit raises an error.
     band : int, optional
-        How many steps an alignment may stray from the diagonal (Sakoe-Chiba).
+        Maximum distance of an alignment from the diagonal (Sakoe-Chiba).
     derivative : bool, default=False
         Compare slopes instead of values (Keogh and Pazzani's estimate).
     znormalise : bool, default=False
-        Compare every series, and every prototype, brought to mean 0 and standard deviation 1 in each channel.
+        Z-normalize every series and prototype in each channel before comparing.
     length : int, "median" or "max", default="median"
-        Steps of a prototype.
+        Length of a prototype.
     layout : {"tslearn", "aeon"}, default="tslearn"
 
     Examples
@@ -270,38 +270,38 @@ class ADTW(SoftElastic):
     numbers = (("penalty", "1 is usual for z-normalised series."),)
 
     def rule(self) -> Rule:
-        """Squares, and the fine."""
+        """Squares and the penalty."""
         return adtw(self.penalty, self.smoothing)
 
 
 @dataclass(frozen=True)
 class WDTW(SoftElastic):
-    r"""Dynamic time warping in which steps far apart in time count more.
+    r"""Dynamic time warping with larger weights for steps far apart in time.
 
-    Squared differences along the best alignment, each times :math:`1 / (1 + e^{-g (|i - j| - L/2)})`, where L is the longer
-    of the two lengths and g the ``steepness``. A semi-metric (no triangle inequality), also with several channels, which
-    are aligned together. Hard as it is; with ``gamma`` above 0 the minimum over alignments is soft, and then the
-    divergence, floored at 0, is what is taken, since the raw value is no semi-metric.
+    Squared differences along the best alignment, each times :math:`1 / (1 + e^{-g (|i - j| - L/2)})`, where L is the
+    longer of the two lengths and g the ``steepness``. A semi-metric (no triangle inequality), also with several
+    channels, which are aligned together. Hard by default; with ``gamma`` above 0 the minimum over alignments is soft,
+    and the distance is the divergence, floored at 0, since the raw value is no semi-metric.
 
     Parameters
     ----------
     steepness : float, default=0.05
-        How fast weights grow with the distance from the diagonal, at least 0; ``g`` in aeon. 0: half of DTW; large: next to
-        nothing within half the length, all beyond.
+        How fast weights grow with the distance from the diagonal, at least 0; ``g`` in aeon. 0: half of DTW; large:
+        almost no weight within half the length, full weight beyond.
     gamma : float or "auto", default=0.0
-        Smoothing, in units of squared differences. 0 is the hard minimum. Small: one alignment decides.
-        Large: all count. "auto": a hundredth of the mean squared difference between steps of different series.
+        Smoothing, in units of squared differences. 0 is the hard minimum. Small: one alignment dominates. Large: all
+        count. "auto": a hundredth of the mean squared difference between steps of different series.
     divergence : bool, default=True
-        Where gamma is above 0: take half of each series' distance to itself off, floored at 0. False: the raw value,
-        which may be negative; then the fit is refused.
+        If gamma is above 0: subtract half of each series' distance to itself, floored at 0. False: the raw value,
+        which may be negative; then the fit raises an error.
     band : int, optional
-        How many steps an alignment may stray from the diagonal (Sakoe-Chiba).
+        Maximum distance of an alignment from the diagonal (Sakoe-Chiba).
     derivative : bool, default=False
         Compare slopes instead of values (Keogh and Pazzani's estimate).
     znormalise : bool, default=False
-        Compare every series, and every prototype, brought to mean 0 and standard deviation 1 in each channel.
+        Z-normalize every series and prototype in each channel before comparing.
     length : int, "median" or "max", default="median"
-        Steps of a prototype.
+        Length of a prototype.
     layout : {"tslearn", "aeon"}, default="tslearn"
 
     Examples
@@ -329,32 +329,32 @@ class WDTW(SoftElastic):
 
 @dataclass(frozen=True)
 class ERP(SoftElastic):
-    r"""Least cost of matching the steps of two series, where a step left out costs its difference to a fixed value.
+    r"""Minimum cost of matching the steps of two series; a skipped step costs its difference to a fixed value.
 
-    Matching costs the (Euclidean) length of the difference; leaving a step out, anywhere, also before the first match,
-    :math:`\|x_i - g\|` with g the ``reference``. A true metric, so a semi-metric as it is. (aeon charges a gap before the
-    first match with all steps of the series instead of those left out; elsewhere the two agree.) Hard as it is, with
-    derivatives along one best alignment; with ``gamma`` above 0 the minimum over alignments is soft, lengths are rounded
-    off at zero (Huber's), and then the divergence, floored at 0, is what is taken, since the raw value is no semi-metric.
+    Matching costs the (Euclidean) length of the difference; skipping a step, anywhere, also before the first match,
+    :math:`\|x_i - g\|` with g the ``reference``. A true metric, hence a semi-metric. (aeon charges a gap before the
+    first match with all steps of the series instead of those skipped; elsewhere the two agree.) Hard by default, with
+    derivatives along one best alignment; with ``gamma`` above 0 the minimum over alignments is soft, lengths are
+    smoothed at zero (Huber's), and the distance is the divergence, floored at 0, since the raw value is no semi-metric.
 
     Parameters
     ----------
     reference : float, default=0.0
-        The value a step left out is compared with, in every channel; ``g`` in aeon.
+        The value with which a skipped step is compared, in every channel; ``g`` in aeon.
     gamma : float or "auto", default=0.0
-        Smoothing, in units of values (not of their squares). 0 is the hard minimum. Small: one alignment decides.
+        Smoothing, in units of values (not of their squares). 0 is the hard minimum. Small: one alignment dominates.
         Large: all count. "auto": a tenth of the root mean squared difference between steps of different series.
     divergence : bool, default=True
-        Where gamma is above 0: take half of each series' distance to itself off, floored at 0. False: the raw value,
-        which may be negative; then the fit is refused.
+        If gamma is above 0: subtract half of each series' distance to itself, floored at 0. False: the raw value,
+        which may be negative; then the fit raises an error.
     band : int, optional
-        How many steps an alignment may stray from the diagonal (Sakoe-Chiba).
+        Maximum distance of an alignment from the diagonal (Sakoe-Chiba).
     derivative : bool, default=False
         Compare slopes instead of values (Keogh and Pazzani's estimate).
     znormalise : bool, default=False
-        Compare every series, and every prototype, brought to mean 0 and standard deviation 1 in each channel.
+        Z-normalize every series and prototype in each channel before comparing.
     length : int, "median" or "max", default="median"
-        Steps of a prototype.
+        Length of a prototype.
     layout : {"tslearn", "aeon"}, default="tslearn"
 
     Examples
@@ -379,9 +379,9 @@ class ERP(SoftElastic):
         object.__setattr__(self, "reference", value)
 
     def rule(self) -> Rule:
-        """Matches, and steps left out."""
+        """Matches and skipped steps."""
         return erp(self.smoothing)
 
     def laid_out(self, values: Tensor) -> Tensor:
-        """Less the reference, and with a step of zeros in front: what may be left out before the first match."""
+        """Subtract the reference, and put a step of zeros first: what may be skipped before the first match."""
         return pad(values - self.reference, (0, 0, 1, 0))

@@ -23,37 +23,37 @@ KINDS = ("squared", "total-variation")
 
 
 class ColumnLevels(NamedTuple):
-    """How many categories each column has; the same in every block."""
+    """The number of categories of each column, the same in every block."""
 
     levels: tuple[int, ...]
 
     def merge(self, other: ColumnLevels) -> ColumnLevels:
-        """Nothing new."""
+        """Return this: blocks agree."""
         return self
 
 
 @dataclass(frozen=True)
 class Hamming(SemiMetric):
-    r"""How many attributes differ, with a distribution over its categories for every attribute of a prototype.
+    r"""Number of differing attributes, with a distribution over its categories for every attribute of a prototype.
 
-    Between two objects both kinds count the attributes in which they differ. They part where distributions come in:
+    Between two objects both kinds count the differing attributes. They differ for distributions:
 
     - ``"squared"``: :math:`\sum_l \tfrac12 \|\pi_l - \rho_l\|^2`. A barycentre has the weighted frequencies of the
       categories; the prototype step is exact and fast.
-    - ``"total-variation"``: :math:`\sum_l \tfrac12 \|\pi_l - \rho_l\|_1`, the largest difference the two distributions make
-      for any event; for an object :math:`\sum_l (1 - \pi_l(x_l))`, the expected number of mismatches. A barycentre of
-      objects is their mode. Solved by descent, slower; the absolute values are rounded off at zero.
+    - ``"total-variation"``: :math:`\sum_l \tfrac12 \|\pi_l - \rho_l\|_1`, the largest difference in the probability of
+      any event; for an object :math:`\sum_l (1 - \pi_l(x_l))`, the expected number of mismatches. A barycentre of
+      objects is their mode. Solved by descent, slower; the absolute values are smoothed at zero.
 
-    Every column is read as categories, numbers too. A missing cell is left out and the rest counts for it in proportion; a
-    category the fit never saw is 1 away from every prototype.
+    Every column is categorical, including numbers. Missing cells are skipped and the other cells scaled up in
+    proportion; a category not seen in the fit is at distance 1 from every prototype.
 
     Parameters
     ----------
     kind : {"squared", "total-variation"}, default="squared"
     epsilon : float, default=0.1
-        Rounds off the kink of the total variation, in units of probability; it stays exact at differences of 0 and 1.
+        Smoothing of the total variation, in units of probability; it stays exact at differences of 0 and 1.
     max_levels : int, default=10000
-        More categories than this in a column are refused: such a column is likely an identifier.
+        Columns with more categories raise an error: they are probably identifiers.
 
     Examples
     --------
@@ -67,13 +67,13 @@ class Hamming(SemiMetric):
     kind: str = "squared"
     epsilon: float = 0.1
     max_levels: int = 10_000
-    levels: tuple[int, ...] = ()  # categories of each column, learned from the data
+    levels: tuple[int, ...] = ()  # number of categories of each column, learned from the data
     name = "hamming"
     space = Table
     SAVED = rules(levels=listed(count()))
 
     def check_fitted(self, space: Space, focal: FocalSets) -> None:
-        """With the levels of the table."""
+        """Raise ``Misfit`` unless the levels are those of the table."""
         super().check_fitted(space, focal)
         if isinstance(space, Table) and self.levels != space.layout.levels:
             raise Misfit("the metric and model_.space have different levels")
@@ -89,15 +89,15 @@ class Hamming(SemiMetric):
         return self.kind == "squared"
 
     def make_space(self) -> Table:
-        """A table in which every column is categorical."""
+        """Return a table space in which every column is categorical."""
         return Table(TableOptions(max_levels=self.max_levels, nominal=True, simplex=not self._squared))
 
     @property
     def closed_form(self) -> ClosedForm:
         """Barycentres of squared differences are frequencies.
 
-        The total variation has Weiszfeld's bound, but it is steepest where most probabilities are, at 0 and 1: descent is
-        faster without it.
+        The total variation has Weiszfeld's bound, but this is steepest at 0 and 1, where most probabilities are:
+        descent is faster without it.
         """
         return TableMeans() if self._squared else NO_CLOSED_FORM
 
@@ -108,40 +108,40 @@ class Hamming(SemiMetric):
 
     @property
     def learner(self) -> LevelsLearner:
-        """Where columns begin and end."""
+        """Learns where columns begin and end."""
         return LevelsLearner(self)
 
     def pairwise(self, x: EncodedTable | Tensor, v: Tensor) -> Tensor:
-        """Mismatches of all pairs, gaps left out."""
+        """Return mismatches of all pairs, without missing cells."""
         if not isinstance(x, Tensor):
             return table_pairwise(x, v) if self._squared else table_pairwise(x, v, self._deviation)
         return squared_differences(x, v) if self._squared else self._variation(x[:, None] - v).sum(-1)
 
     def paired(self, a: Tensor, b: Tensor) -> Tensor:
-        """Mismatches of matching rows."""
+        """Return mismatches of matching rows."""
         return (a - b).square().sum(-1) if self._squared else self._variation(a - b).sum(-1)
 
     def terms(self, x: EncodedTable | Tensor, v: Tensor) -> Tensor:
-        """What each column adds."""
+        """Return each column's contribution."""
         if not isinstance(x, Tensor):
             return table_terms(x, v) if self._squared else table_terms(x, v, self._deviation)
         return (x[:, None] - v).square() if self._squared else self._variation(x[:, None] - v)
 
     def _rounded(self, difference: Tensor) -> Tensor:
-        """Absolute values without the kink at zero; still 0 at 0 and 1 at 1."""
+        """Return absolute values smoothed at zero; still 0 at 0 and 1 at 1."""
         squares, epsilon = difference.square(), self.epsilon
         height = math.hypot(1.0, epsilon) + epsilon
         return height * squares / ((squares + epsilon**2).sqrt() + epsilon)
 
     def _variation(self, difference: Tensor) -> Tensor:
-        """Half the absolute differences of coordinates that are probabilities."""
+        """Return half the absolute differences of coordinates that are probabilities."""
         return 0.5 * self._rounded(self._centred(difference))
 
     def _centred(self, difference: Tensor) -> Tensor:
-        """Differences (..., levels) less their mean in each column.
+        """Return differences (..., levels) minus their mean in each column.
 
-        Probabilities of a column add up to 1, so this changes nothing; but the derivative then adds up to 0, and no
-        descent leaves the distributions.
+        Probabilities of a column add up to 1, so this changes nothing; but then the derivative adds up to 0, and
+        descent stays within the distributions.
         """
         if not self.levels:
             return difference
@@ -152,17 +152,17 @@ class Hamming(SemiMetric):
         return difference - means[..., column]
 
     def _columns(self, device: torch.device) -> Tensor:
-        """The column of each level."""
+        """Return the column of each level."""
         return torch.repeat_interleave(torch.tensor(self.levels, device=device))
 
     @staticmethod
     def _uniform(at: LayoutTensors) -> Tensor:
-        """The distributions without preference (levels,)."""
+        """Return uniform distributions (levels,)."""
         sizes = torch.bincount(at.column)
         return 1.0 / sizes[at.column].to(at.heights.dtype)
 
     def _deviation(self, shares: Tensor, at: LayoutTensors) -> Tensor:
-        """Total variation between each certain category and a distribution."""
+        """Return the total variation between each certain category and a distribution."""
         shares = self._centred(shares - self._uniform(at)) + self._uniform(at)
         rounded = self._rounded(shares)
         others = column_sums(rounded, at)[:, at.column] - rounded
@@ -171,14 +171,14 @@ class Hamming(SemiMetric):
 
 @dataclass(frozen=True)
 class LevelsLearner(Learner):
-    """Remembers where columns begin and end."""
+    """Learns where columns begin and end."""
 
     metric: Hamming
 
     def describe(self, x: EncodedTable | Tensor, weights: Tensor | None) -> ColumnLevels | None:
-        """Every block says the same."""
+        """Return the levels, the same for every block."""
         return ColumnLevels(x.layout.levels) if isinstance(x, EncodedTable) else None
 
     def fitted_to(self, description: ColumnLevels | None) -> Hamming:
-        """Remember it."""
+        """Store the levels."""
         return self.metric if description is None else replace(self.metric, levels=description.levels)

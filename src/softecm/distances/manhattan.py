@@ -14,14 +14,14 @@ from softecm.files.expected import POSITIVE, number, rules
 
 @dataclass(frozen=True)
 class Manhattan(SemiMetric):
-    r"""Sum of absolute differences, each rounded off at zero: :math:`\sum_l \sqrt{(x_l - y_l)^2 + \epsilon^2} - \epsilon`.
+    r"""Sum of absolute differences, each smoothed at zero: :math:`\sum_l \sqrt{(x_l - y_l)^2 + \epsilon^2} - \epsilon`.
 
-    A barycentre is a median, column by column: few columns that are far off do not move it.
+    A barycentre is a columnwise median: outliers in a few columns don't move it.
 
     Parameters
     ----------
     epsilon : float, default=1e-6
-        Rounds off the kink at zero, in the unit of the data.
+        Smoothing of the kink at zero, in units of the data.
 
     Examples
     --------
@@ -41,15 +41,15 @@ class Manhattan(SemiMetric):
         return Medians(self)
 
     def pairwise(self, x: Tensor, v: Tensor) -> Tensor:
-        """Sums of absolute differences of all pairs."""
+        """Return sums of absolute differences of all pairs."""
         return self.terms(x, v).sum(-1)
 
     def paired(self, a: Tensor, b: Tensor) -> Tensor:
-        """Sums of absolute differences of matching rows."""
+        """Return sums of absolute differences of matching rows."""
         return self._absolute(a - b).sum(-1)
 
     def terms(self, x: Tensor, v: Tensor) -> Tensor:
-        """Absolute differences, one a column."""
+        """Return absolute differences, one per column."""
         return self._absolute(x[:, None] - v)
 
     def _absolute(self, difference: Tensor) -> Tensor:
@@ -59,17 +59,17 @@ class Manhattan(SemiMetric):
 
 @dataclass(frozen=True)
 class Medians(ClosedForm):
-    """Weiszfeld's bound column by column, and barycentres by repeating its step."""
+    """Weiszfeld's bound by column, and barycentres by iterating its step."""
 
     metric: Manhattan
 
     def sums(self, x: Tensor, v: Tensor, weights: Tensor) -> Sums:
-        """Weiszfeld's bound, column by column."""
+        """Return Weiszfeld's bound by column."""
         w = weights[..., None] / (2.0 * ((x[:, None] - v).square() + self.metric.epsilon**2).sqrt())  # (n, k, p)
         return Sums(w.sum(0), (w * x[:, None]).sum(0))
 
     def barycenters(self, x: Tensor, weights: Tensor) -> Tensor:
-        """Of two equally heavy points the midpoint, of more their weighted medians."""
+        """Return the midpoint of two equal weights, otherwise weighted medians."""
         u = weighted_means(x, weights)
         if are_even_pairs(weights):
             return u

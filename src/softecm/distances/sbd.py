@@ -16,19 +16,19 @@ from softecm.spaces.series import OPTIONS, EncodedSeries, SeriesBatch, TimeSerie
 
 @dataclass(frozen=True)
 class SBD(SemiMetric):
-    r"""One minus the best correlation of two series over all shifts of one against the other (k-shape's distance).
+    r"""One minus the maximum cross-correlation of two series over all shifts (k-shape's distance).
 
     .. math:: d(x, y) = 1 - \max_s \frac{\sum_t x_{t+s}\, y_t}{\|x\| \|y\|}
 
-    of series with mean 0 and standard deviation 1, so that neither level nor scale counts, nor where in time a shape sits;
-    nothing is stretched. Between 0 and 2; a semi-metric between shapes: 0 between equal series, also between a series and a
-    multiple of it. Not a soft minimum, but differentiable as it is wherever one shift is best. Each channel is shifted for
-    itself and the distances are averaged, as in aeon; a constant channel is 0 from a constant one and 1 from any other.
+    for series with mean 0 and standard deviation 1, so that level, scale and position in time don't count; nothing is
+    stretched. Between 0 and 2; a semi-metric between shapes: 0 between equal series and between multiples of each
+    other. Not a soft minimum, but differentiable wherever one shift is best. Each channel is shifted by itself and the
+    distances are averaged, as in aeon; a constant channel is at distance 0 from a constant one and 1 from any other.
 
     Parameters
     ----------
     length : int, "median" or "max", default="median"
-        Steps of a prototype.
+        Length of a prototype.
     layout : {"tslearn", "aeon"}, default="tslearn"
 
     Examples
@@ -50,27 +50,27 @@ class SBD(SemiMetric):
     SAVED = OPTIONS
 
     def make_space(self) -> TimeSeries:
-        """Series with this metric's layout and prototype length."""
+        """Return a space of series with this metric's options."""
         return TimeSeries(self.length, self.layout)
 
     def cost_of_distance(self, shape: Sequence[int]) -> float:
-        """A fast Fourier transform."""
+        """The cost of a fast Fourier transform."""
         return 20.0 * math.prod(shape) * math.log2(2 * shape[0] + 1)
 
     def pairwise(self, x: EncodedSeries, v: Tensor) -> Tensor:
-        """One minus the best correlations of all pairs."""
+        """Return one minus the maximum cross-correlations of all pairs."""
         a, b = unit(as_batch(x)), unit(SeriesBatch(v))
         size = a.shape[1] + b.shape[1] - 1
         spectra = torch.fft.rfft(a, size, dim=1)[:, None] * torch.fft.rfft(b, size, dim=1).conj()
         return self.from_best(torch.fft.irfft(spectra, size, dim=2).amax(2), a, b)  # (n, k, shifts, d) -> (n, k, d)
 
     def from_best(self, best: Tensor, a: Tensor, b: Tensor) -> Tensor:
-        """Distances (n, k) from the best correlation of each channel (n, k, d)."""
+        """Return distances (n, k) from the maximum cross-correlation of each channel (n, k, d)."""
         flat = (a.detach() == 0).all(1)[:, None] & (b.detach() == 0).all(1)
         return (1.0 - torch.where(flat, 1.0, best)).mean(-1).clamp_min(0.0)
 
     def terms(self, x: EncodedSeries, v: Tensor) -> Tensor:
-        """What each step of a prototype takes off, at the best shift of each channel; what is left is spread evenly."""
+        """Subtract each prototype step's contribution at the best shift of each channel; spread the rest evenly."""
         a, b = unit(as_batch(x)).detach(), unit(SeriesBatch(v)).detach()
         (n, long, d), (k, steps, _) = a.shape, b.shape
         size = long + steps - 1
@@ -84,7 +84,7 @@ class SBD(SemiMetric):
 
 
 def unit(batch: SeriesBatch) -> Tensor:
-    """Z-normalised series of length 1 in each channel, zeros beyond their ends; zeros where a channel is constant."""
+    """Return z-normalized series of length 1 in each channel, zeros beyond their ends; zeros for constant channels."""
     shapes = znormalised(batch.values, batch.lengths)
     square = shapes.square().sum(1, keepdim=True)
     return shapes / torch.where(square > 0, square, 1.0).sqrt()

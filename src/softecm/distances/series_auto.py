@@ -1,19 +1,19 @@
-r"""The default for series: three views of them, shape, slope and texture, and what decides how they count.
+r"""The default metric for series: three views, shape, slope and texture, and the choice of their weights.
 
-Labels are not asked for. Some of the series are grouped by k-means on their distances in one view, and then the nearest
-neighbours of each are looked at: how many lie in its own group, beyond what chance would put there,
+This uses no labels. A sample of the series is grouped by k-means on their distances in one view. The clarity of the
+groups is the share of each series' nearest neighbours in its own group, corrected for chance,
 
 .. math:: \frac{s - e}{1 - e}
 
-with s the mean share of the neighbours that lie in the series' own group and e that share where neighbours are drawn at
-random. 1: no group has a neighbour outside; 0: groups that say nothing about neighbours. It depends on the order of
-distances only, so that different units compare, and one far object gains nothing. The clearer the groups of a view by
-itself, the more it counts; none counts less than a tenth of the one that counts most, and none is ever dropped: which of
-them matters, a small sample does not say for certain.
+with s the mean share of the neighbours that are in the series' own group and e the expected share for random
+neighbours. 1: no group has a neighbour outside; 0: groups unrelated to neighbours. It depends only on the order of
+distances, so different units are comparable, and an outlier has no advantage. The clearer the groups of a single view,
+the larger its weight; none has less than a tenth of the largest weight, and none is ever dropped: a small sample cannot
+decide for certain.
 
-The texture is that of short patterns or of frequencies, alignments are sharp or smooth (``gamma`` of Soft-DTW), and series
-are taken as they are, or z-normalised in each channel, so that level and amplitude don't count: eight combinations. The one
-with the clearest groups by all views at once is taken.
+The texture is that of short patterns or of frequencies, alignments are sharp or smooth (``gamma`` of Soft-DTW), and
+series are unscaled, or z-normalized in each channel, so that level and amplitude don't count: eight combinations. The
+one with the clearest groups by all views together is selected.
 """
 
 from __future__ import annotations
@@ -38,17 +38,17 @@ from softecm.spaces.transformed import SLOPE, normalized
 SHAPE, TEXTURE = "shape", "texture"
 VIEWS = (SHAPE, SLOPE, TEXTURE)
 TEXTURES = (PATTERNS, FREQUENCIES)
-POWER = 6  # of the clearness of a view by itself, which is what it counts
-LEAST_WEIGHT = 0.1  # of that of the view that counts most
-MOST, MOST_EACH = 80, 8  # series that are compared: at least so many where there are, and for each cluster
-PAIR_CELLS = 1 << 17  # of one alignment: longer series than 362 steps have a band
+POWER = 6  # of the clarity of a single view, which gives its weight
+LEAST_WEIGHT = 0.1  # of the largest weight
+MOST, MOST_EACH = 80, 8  # maximum number of series to compare, and per cluster if that is more
+PAIR_CELLS = 1 << 17  # of one alignment: series longer than 362 steps have a band
 LEAST_BAND = 8
 CELLS = 1e7  # of the alignments of all pairs; longer series are shortened to means over a few steps
-TEXTURE_STEPS = 512  # of a series whose texture is compared
-UNKNOWN = range(2, 7)  # numbers of clusters that are tried where it is not known
-FEWEST = 4  # series for each cluster without which there is nothing to compare
+TEXTURE_STEPS = 512  # maximum number of steps for comparing textures
+UNKNOWN = range(2, 7)  # numbers of clusters to try if unknown
+FEWEST = 4  # minimum number of series per cluster for a comparison
 ROUNDS = 30  # of k-means
-ALIKE = 1e-6  # how far a z-normalised series may be from being exactly so
+ALIKE = 1e-6  # tolerance for a series to count as z-normalized
 
 Floats = NDArray[np.float64]
 Series = Sequence[Floats]  # (steps, channels) each
@@ -56,7 +56,7 @@ Series = Sequence[Floats]  # (steps, channels) each
 
 @dataclass(frozen=True)
 class Candidate:
-    """A way to combine the views, and how clearly its groups keep neighbours together, at most 1; the larger the better."""
+    """A combination of the views, and the clarity of its groups, at most 1; larger is better."""
 
     name: str
     clarity: float
@@ -64,7 +64,7 @@ class Candidate:
 
 @dataclass(frozen=True)
 class SeriesChoice:
-    """The metric that was taken, as ``metric=`` has it, why, and all that were tried, best first."""
+    """The selected metric, as for ``metric=``, the reason, and all candidates, best first."""
 
     metric: str | SemiMetric
     reason: str
@@ -73,7 +73,7 @@ class SeriesChoice:
 
 @dataclass(frozen=True)
 class Option:
-    """One combination: whether level and amplitude count, whose texture it is, how alignments are smoothed, the weights."""
+    """One combination: whether level and amplitude count, kind of texture, smoothing of alignments, weights."""
 
     znormalise: bool
     texture: str = EVERYTHING
@@ -82,12 +82,12 @@ class Option:
 
     @property
     def name(self) -> str:
-        """In words."""
+        """Name in words."""
         smooth = ", smooth" if self.gamma == SMOOTH else ""
         return f"texture of {self.texture}{smooth}{'' if self.znormalise else ', with level'}"
 
     def description(self) -> str:
-        """What is compared, as a part of a sentence."""
+        """What is compared, as part of a sentence."""
         texture = "" if self.texture == EVERYTHING else f" of {self.texture}"
         shares = [f"{weight / sum(self.weights):.0%}" for weight in self.weights]
         counts = "alike" if len(set(self.weights)) == 1 else f"{shares[0]}, {shares[1]} and {shares[2]}"
@@ -100,21 +100,21 @@ class Option:
 
 
 def series_views(option: Option, steps: int = 2) -> Combined:
-    """Shape, slope and texture of series of about so many steps as one metric; prototypes are shown as series."""
+    """Combine shape, slope and texture of series of about this length in one metric; prototypes are shown as series."""
     weights = dict(zip(VIEWS, option.weights, strict=True))
     parts = view_metrics(option.znormalise, option.gamma, option.texture, band_for(steps))
     return Combined(parts, weights="equal" if len(set(option.weights)) == 1 else weights, shown=SHAPE)
 
 
 def band_for(steps: int) -> int | None:
-    """How far an alignment of long series may stray, so that their length does not count twice; None: as far as it likes."""
+    """Return the band for alignments of long series, so that cost grows linearly with length; None: no band."""
     return None if steps * steps <= PAIR_CELLS else max(LEAST_BAND, PAIR_CELLS // (2 * steps))
 
 
 def view_metrics(
     znormalise: bool, gamma: str = AUTO, texture: str = EVERYTHING, band: int | None = None
 ) -> dict[str, SemiMetric]:
-    """The three views."""
+    """Return the three views."""
     return {
         SHAPE: SoftDTW(gamma=gamma, band=band, znormalise=znormalise),
         SLOPE: SoftDTW(gamma=gamma, band=band, of=SLOPE, znormalise=znormalise),
@@ -123,15 +123,15 @@ def view_metrics(
 
 
 def choose_series(X: object, n_clusters: int | None = None, where: str = "") -> SeriesChoice:
-    """The combination of views with the clearest groups, for so many clusters, or for 2 to 6 where that is not known.
+    """Return the combination of views with the clearest groups, for a number of clusters, or for 2 to 6 if unknown.
 
     Parameters
     ----------
     X : series, (n, steps, channels) or a list
-        Different ones only, at most 80 of them or 8 for each cluster, whichever are more.
+        Distinct ones only, at most 80 of them or 8 per cluster, whichever is more.
     n_clusters : int, optional
     where : str
-        What the series are a part of, for the reason.
+        What the series are part of, for the reason.
 
     Examples
     --------
@@ -163,7 +163,7 @@ def choose_series(X: object, n_clusters: int | None = None, where: str = "") -> 
 
 
 def weighted_options(rows: Series, znormalise: bool, numbers: Sequence[int]) -> Iterator[tuple[Option, float]]:
-    """All combinations of a texture and a gamma, views weighed by their own clarity, and how clear their groups are."""
+    """Return all combinations of a texture and a gamma, views weighted by their own clarity, and the groups' clarity."""
     tables = distance_tables(rows, znormalise)
     own = {name: max(clarity(d, numbers), 0.0) ** POWER for name, d in tables.items()}
     for gamma, texture in product(GAMMAS, TEXTURES):
@@ -175,23 +175,23 @@ def weighted_options(rows: Series, znormalise: bool, numbers: Sequence[int]) -> 
 
 
 def different_series(rows: Series, n_clusters: int) -> list[Floats]:
-    """Different series drawn over one length: not too many, whatever their order."""
+    """Return distinct series interpolated to one length: not too many, independent of their order."""
     space = TimeSeries().fit(list(rows), dtype=torch.float64)
     batch = space.encode(list(rows))
-    _, first = np.unique(space.keys(batch), return_index=True)  # in the order of a hash
+    _, first = np.unique(space.keys(batch), return_index=True)  # ordered by a hash
     values = space.starts(batch, torch.as_tensor(first[: max(MOST, MOST_EACH * n_clusters)]))
     return list(values.numpy())
 
 
 def shortened(rows: Series, steps: float) -> list[Floats]:
-    """Means over so many steps that about this many are left."""
+    """Return means over segments so that about this many steps remain."""
     values = torch.from_numpy(np.stack(rows))
     size = max(1, int(np.ceil(values.shape[1] / max(4.0, steps))))
     return list(in_blocks(SeriesBatch(values), size).values.numpy())
 
 
 def distance_tables(rows: Series, znormalise: bool) -> dict[tuple[str, str], Floats]:
-    """All distances (n, n) of series of one length by view and its gamma or texture, of mean 1."""
+    """Return all distances (n, n) of series of one length by view and its gamma or texture, with mean 1."""
     n, channels = len(rows), rows[0].shape[1]
     short, long = shortened(rows, np.sqrt(CELLS / (0.5 * n * n * channels))), shortened(rows, TEXTURE_STEPS)
     tables = {}
@@ -203,21 +203,21 @@ def distance_tables(rows: Series, znormalise: bool) -> dict[tuple[str, str], Flo
 
 
 def distances(metric: SemiMetric, rows: Series) -> Floats:
-    """All distances (n, n) between series of one length, each pair measured once."""
+    """Return all distances (n, n) between series of one length, each pair computed once."""
     space = metric.make_space().fit(list(rows), dtype=torch.float64)
     x, n = space.encode(list(rows)), len(rows)
     return table_of(metric.fitted(x, None), x, space.starts(x, torch.arange(n)))
 
 
 def clarity(squares: Floats, numbers: Sequence[int]) -> float:
-    """How clearly groups keep neighbours together, on average over numbers of clusters."""
+    """Return how clearly groups keep neighbours together, averaged over numbers of clusters."""
     return float(np.mean([neighbours_together(squares, k_means_labels(squares, c), c) for c in numbers]))
 
 
 def neighbours_together(d: Floats, labels: NDArray[np.intp], n_clusters: int) -> float:
-    """How far nearest neighbours lie in one group, beyond chance: 1 all of them, 0 as chance has it.
+    """Return the share of nearest neighbours in the same group, corrected for chance: 1 all of them, 0 as by chance.
 
-    As many neighbours as the root of the number of objects, or half of a group, whichever are fewer; at least three.
+    The number of neighbours is the root of the number of objects, or half of a group if that is less; at least three.
     """
     n = len(d)
     k = min(n - 1, max(3, round(min(np.sqrt(n), n / (2 * n_clusters)))))
@@ -229,7 +229,7 @@ def neighbours_together(d: Floats, labels: NDArray[np.intp], n_clusters: int) ->
 
 
 def k_means_labels(squares: Floats, n_clusters: int) -> NDArray[np.intp]:
-    """K-means on squared distances (n, n), begun at medoids; no random numbers."""
+    """Run k-means on squared distances (n, n), initialized at medoids; deterministic."""
     labels = k_medoids_labels(squares, n_clusters)
     for _ in range(ROUNDS):
         inside = np.eye(n_clusters)[labels]
@@ -244,7 +244,7 @@ def k_means_labels(squares: Floats, n_clusters: int) -> NDArray[np.intp]:
 
 
 def k_medoids_labels(d: Floats, n_clusters: int) -> NDArray[np.intp]:
-    """Groups around the medoids of least total distance that adding one by one and then swapping finds (PAM)."""
+    """Return groups around medoids of minimum total distance, found by adding one by one and then swapping (PAM)."""
     medoids = [int(d.sum(0).argmin())]
     while len(medoids) < n_clusters:
         near = d[:, medoids].min(1)

@@ -22,8 +22,8 @@ from softecm.spaces.series import OPTIONS, EncodedSeries, SeriesBatch, TimeSerie
 class SeriesEuclidean(SemiMetric):
     r"""Sum of squared differences at equal times: the L2 distance, squared.
 
-    Missing and padded steps are left out and the rest is scaled up to the whole length, so that a series with gaps, or a
-    shorter one, is compared by what there is of it. Prototypes are as long as the longest series.
+    Missing and padded steps are skipped and the rest is scaled up to the whole length, so that an incomplete or shorter
+    series is compared by its observed steps. Prototypes are as long as the longest series.
 
     Parameters
     ----------
@@ -42,21 +42,21 @@ class SeriesEuclidean(SemiMetric):
     SAVED = rules(layout=OPTIONS["layout"])
 
     def make_space(self) -> TimeSeries:
-        """Series with prototypes as long as the longest."""
+        """Return a space of series with prototypes as long as the longest."""
         return TimeSeries("max", self.layout)
 
     @property
     def closed_form(self) -> StepMeans:
-        """Barycentres are means, step by step."""
+        """Barycentres are means of each step."""
         return StepMeans()
 
     @property
     def compiled(self) -> GaplessPasses:
-        """Those of vectors, for series without gaps."""
+        """The passes of vectors, for complete series."""
         return GaplessPasses()
 
     def pairwise(self, x: EncodedSeries, v: Tensor) -> Tensor:
-        """Squared differences over the observed steps of all pairs."""
+        """Return squared differences over the observed steps of all pairs."""
         values, weights = observed_steps(as_batch(x), v.shape[1])
         if weights is None:
             return squared_differences(values.flatten(1), v.flatten(1))
@@ -64,18 +64,18 @@ class SeriesEuclidean(SemiMetric):
         return (w[:, None] * (flat[:, None] - u).square()).sum(-1)
 
     def paired(self, a: Tensor, b: Tensor) -> Tensor:
-        """The same for matching prototypes."""
+        """Return squared differences of matching prototypes."""
         return (a - b).square().flatten(1).sum(1)
 
     def terms(self, x: EncodedSeries, v: Tensor) -> Tensor:
-        """What each step adds."""
+        """Return each step's contribution."""
         values, observed = observed_steps(as_batch(x), v.shape[1])
         squares = (values[:, None] - v).square()
         return (squares if observed is None else squares * observed[:, None]).sum(-1)
 
 
 def observed_steps(batch: SeriesBatch, steps: int) -> tuple[Tensor, Tensor | None]:
-    """Values at the prototypes' steps, and their weights (None where all count alike)."""
+    """Return values at the prototypes' steps, and their weights (None if all are equal)."""
     n, longest, channels = batch.values.shape
     if longest < steps:
         pad = batch.values.new_zeros(n, steps - longest, channels)
@@ -95,12 +95,12 @@ def observed_steps(batch: SeriesBatch, steps: int) -> tuple[Tensor, Tensor | Non
 
 @dataclass(frozen=True)
 class StepMeans(ClosedForm):
-    """The closed form of squared differences, step by step."""
+    """The closed form of squared differences of each step."""
 
     quadratic = True
 
     def sums(self, x: EncodedSeries, v: Tensor, weights: Tensor) -> Sums:
-        """Exact: the cost is itself a quadratic, step by step."""
+        """Exact: the cost is a quadratic in each step."""
         values, observed = observed_steps(as_batch(x), v.shape[1])
         if observed is None:
             return Sums(weights.sum(0)[:, None, None], (weights.T @ values.flatten(1)).reshape(v.shape))
@@ -109,29 +109,29 @@ class StepMeans(ClosedForm):
         return Sums(curvature.reshape(v.shape), moment.reshape(v.shape))
 
     def points(self, x: EncodedSeries, shape: Sequence[int]) -> Tensor | None:
-        """The steps of series without gaps."""
+        """Return the steps of complete series."""
         values, observed = observed_steps(as_batch(x), shape[0])
         return values.flatten(1) if observed is None else None
 
     def barycenters(self, x: Tensor, weights: Tensor) -> Tensor:
-        """Means, step by step."""
+        """Return means of each step."""
         lead = x.ndim - 2
         flat = x.flatten(lead)
         return weighted_means(flat, weights).reshape(*x.shape[: lead - 1], len(weights), *x.shape[lead:])
 
 
 class GaplessPasses(RowPasses[EncodedSeries]):
-    """The compiled passes, for series without gaps."""
+    """The compiled passes, for complete series."""
 
     def rows(self, x: EncodedSeries, shape: Sequence[int]) -> Tensor | None:
-        """The steps in a row."""
+        """Return the steps in a row."""
         values, observed = observed_steps(as_batch(x), shape[0])
         return None if observed is not None else values.flatten(1).contiguous()
 
     def points(self, v: Tensor) -> Tensor:
-        """The steps in a row."""
+        """Return the steps in a row."""
         return v.flatten(-2)
 
     def back(self, fused: FusedRound, v: Tensor) -> FusedRound:
-        """Step by step."""
+        """Restore the shape of series."""
         return fused._replace(curvature=fused.curvature[..., None], moment=fused.moment.reshape(v.shape))

@@ -19,39 +19,39 @@ from softecm.spaces.states import CONSTANT, SUBSTITUTION, TRANSITIONS, Costs, St
 
 @dataclass(frozen=True)
 class StateSequences(SoftElastic):
-    r"""Least cost of turning one sequence of states into another: states replaced, left out and put in.
+    r"""Minimum cost of transforming one sequence of states into another by substitution, deletion and insertion.
 
-    For care paths, clicks, life courses: at every step an object is in one of a few states. Replacing a state costs what
-    ``substitution`` says, leaving one out or putting one in ``indel`` (optimal matching, an edit distance with costs).
+    For care paths, clicks or life courses: at every step an object is in one of a few states. Replacing a state costs
+    ``substitution``, deleting or inserting one ``indel`` (optimal matching, an edit distance with costs).
 
-    Every state is a point in space, as far from the others as the substitution costs; a step of a prototype is a point among
-    them, hence a share of each state (``prototype_distributions_``; ``prototypes_`` has the likeliest). Between objects the
-    hard distance is a true metric. Taken is, by default, its soft version as a divergence floored at 0, like Soft-DTW's:
+    Every state is a point in space, with the substitution costs as distances; a step of a prototype is a point among
+    them, hence a share of each state (``prototype_distributions_``; ``prototypes_`` has the likeliest). Between objects
+    the hard distance is a true metric. The default is its soft version as a divergence floored at 0, like Soft-DTW's:
     with ``gamma`` above 0 the raw value is no semi-metric.
 
     Parameters
     ----------
     substitution : "constant", "transitions" or a dict, default="constant"
-        What a state costs for another. "constant": 2. "transitions": 2 less the shares of steps that lead from the one to
-        the other and back, learned from the data. A dict from pairs of states to costs, ``{("home", "work"): 1.5, …}``,
-        every two states once. Where no points lie so, the nearest that do are used, with a warning.
+        Cost of replacing a state by another. "constant": 2. "transitions": 2 minus both transition rates between the
+        two, learned from the data. A dict from pairs of states to costs, ``{("home", "work"): 1.5, …}``, with every
+        pair once. If no points have these distances, the nearest that do are used, with a warning.
     indel : float, default=1.0
-        What it costs to leave a state out or put one in. Half of the largest substitution cost is usual.
+        Cost of deleting or inserting a state. Half of the largest substitution cost is usual.
     gamma : float or "auto", default="auto"
         Smoothing, in units of costs. 0 is the hard minimum. "auto": a tenth of the root mean squared distance between
         steps of different sequences.
     divergence : bool, default=True
-        Where gamma is above 0: take half of each sequence's distance to itself off, floored at 0.
+        If gamma is above 0: subtract half of each sequence's distance to itself, floored at 0.
     band : int, optional
-        How many steps an alignment may stray from the diagonal.
+        Maximum distance of an alignment from the diagonal.
     length : int, "median" or "max", default="median"
-        Steps of a prototype.
+        Length of a prototype.
 
     Notes
     -----
-    A list of sequences (lists of text or whole numbers), an array or a data frame with a sequence a row. What is missing at
-    the end of a row is no step; what is missing within lies in the middle of all states, and so does a state that
-    the fit never saw.
+    Input is a list of sequences (lists of text or integers), an array or a data frame with one sequence per row.
+    Missing values at the end of a row are padding; others lie in the middle of all states, as does a state not seen in
+    the fit.
 
     Examples
     --------
@@ -89,21 +89,21 @@ class StateSequences(SoftElastic):
             object.__setattr__(self, "substitution", _costs(self.substitution))
 
     def rule(self) -> Rule:
-        """States replaced, left out, put in."""
+        """Substitutions, deletions and insertions."""
         return matching(self.indel, self.smoothing)
 
     def make_space(self) -> States:
-        """States with what they cost for each other."""
+        """Return a space of states with their costs."""
         assert not isinstance(self.substitution, Mapping)
         return States(self.length, substitution=self.substitution)
 
     def laid_out(self, values: Tensor) -> Tensor:
-        """With a step of zeros in front: what may be left out before the first match."""
+        """Put a step of zeros first: what may be deleted before the first match."""
         return pad(values, (0, 0, 1, 0))
 
 
 def _costs(substitution: Mapping[object, float]) -> Costs:
-    """A dict from pairs to costs, in order."""
+    """Return a dict from pairs to costs, in order."""
     costs: dict[frozenset[Any], tuple[Any, Any, float]] = {}
     for pair, cost in substitution.items():
         if not isinstance(pair, tuple) or len(pair) != 2:

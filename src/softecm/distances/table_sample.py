@@ -1,4 +1,4 @@
-"""Some rows of a table that stand for all, whatever the order of rows and columns; adds up over blocks."""
+"""A sample of a table's rows, independent of the order of rows and columns; mergeable over blocks."""
 
 from __future__ import annotations
 
@@ -12,25 +12,25 @@ from torch import Tensor
 
 from softecm.spaces.encoded import EncodedTable, Layout
 
-ROWS = 2000  # different rows at most
+ROWS = 2000  # maximum number of distinct rows
 
 Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
 class TableSample:
-    """Some rows of a table that stand for all: each different row once, with how often it counts; adds up over blocks."""
+    """A sample of a table's distinct rows with their weights; mergeable over blocks."""
 
-    numbers: Floats  # (n, p), NaN for a gap
-    codes: NDArray[np.int64]  # (n, q), -1 for a gap
+    numbers: Floats  # (n, p), NaN if missing
+    codes: NDArray[np.int64]  # (n, q), -1 if missing
     counts: Floats  # (n,)
-    keys: NDArray[np.uint64]  # (n,), increasing: as good as random, and the same for the same row
+    keys: NDArray[np.uint64]  # (n,), increasing pseudo-random hashes of the rows
     layout: Layout
-    seen: float  # weight of all rows that were looked at
+    seen: float  # weight of all rows seen
 
     @staticmethod
     def of(x: EncodedTable, weights: Tensor | None) -> TableSample:
-        """Of encoded rows."""
+        """Sample encoded rows."""
         layout = x.layout
         numbers = x.numbers.cpu().double().numpy()
         if x.observed is not None:
@@ -43,18 +43,18 @@ class TableSample:
 
     @property
     def varies(self) -> NDArray[np.bool_]:
-        """Columns that hold more than one value, numbers first."""
+        """Which columns hold more than one value, numbers first."""
         varying = [len(np.unique(column[~np.isnan(column)])) > 1 for column in self.numbers.T]
         varying += [len(np.unique(column[column >= 0])) > 1 for column in self.codes.T]
         return np.array(varying, dtype=bool)
 
     @property
     def rows(self) -> float:
-        """How many rows it is as evidence: a row counts as often as it is there."""
+        """The number of rows as evidence, including copies."""
         return max(float(self.counts.sum()), float(len(self.counts)))
 
     def merge(self, other: TableSample) -> TableSample:
-        """Both together; a row among the first of both is among the first of each."""
+        """Merge two samples; a row among the first of both is among the first of each."""
         both = replace(
             self,
             numbers=np.concatenate([self.numbers, other.numbers]),
@@ -66,7 +66,7 @@ class TableSample:
         return both._cut()
 
     def ordered(self) -> TableSample:
-        """The rows in an order in which levels that no row has play no part."""
+        """Return the rows in an order that ignores unused levels."""
         ranks = [np.unique(column, return_inverse=True)[1] - int((column < 0).any()) for column in self.codes.T]
         codes = np.stack(ranks, 1) if ranks else self.codes
         keys = row_keys(self.numbers, codes, names_of(self.layout))
@@ -75,7 +75,7 @@ class TableSample:
         return TableSample(*own, self.layout, self.seen)
 
     def _cut(self) -> TableSample:
-        """Equal rows together, and the first ``ROWS`` by key."""
+        """Merge equal rows, and keep the first ``ROWS`` by key."""
         there = np.flatnonzero(self.counts > 0)
         keys, first, place = np.unique(self.keys[there], return_index=True, return_inverse=True)
         counts: Floats = np.bincount(place, self.counts[there], minlength=len(keys))[:ROWS].astype(np.float64)
@@ -84,13 +84,13 @@ class TableSample:
 
 
 def names_of(layout: Layout) -> list[str]:
-    """Names of the columns, numbers first."""
+    """Return the names of the columns, numbers first."""
     places = np.argsort(layout.order)
     return [layout.names[i] if layout.names else str(i) for i in places]
 
 
 def row_keys(numbers: Floats, codes: NDArray[np.int64], names: Sequence[str]) -> NDArray[np.uint64]:
-    """One number a row from its cells and their columns' names, whatever the order of the columns."""
+    """Return a hash of each row's cells and column names that ignores the order of columns."""
     keys = np.zeros(len(numbers), dtype=np.uint64)
     # In single precision: a mean summed in another order of rows may differ in its last bit.
     columns = [column.astype(np.float32).astype(np.float64) + 0.0 for column in numbers.T]
@@ -102,7 +102,7 @@ def row_keys(numbers: Floats, codes: NDArray[np.int64], names: Sequence[str]) ->
 
 
 def mixed_bits(keys: NDArray[np.uint64]) -> NDArray[np.uint64]:
-    """Numbers as good as random, the same for the same."""
+    """Return pseudo-random hashes of numbers."""
     keys = (keys ^ (keys >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     keys = (keys ^ (keys >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
     hashed: NDArray[np.uint64] = keys ^ (keys >> np.uint64(31))
@@ -110,7 +110,7 @@ def mixed_bits(keys: NDArray[np.uint64]) -> NDArray[np.uint64]:
 
 
 def weighted_quantile(column: Floats, counts: Floats, q: float) -> float:
-    """The smallest number at which the share of weight reaches ``q``, gaps left out; 0 where there is none."""
+    """Return the smallest number at which the share of weight reaches ``q``, ignoring missing values; 0 without any."""
     there = ~np.isnan(column)
     order = np.argsort(column[there], kind="stable")
     if not len(order):

@@ -1,4 +1,4 @@
-"""What is measured of views or columns before a fit: their spreads, and what they have in common."""
+"""Statistics of views or columns before a fit: their spreads and their agreement."""
 
 from __future__ import annotations
 
@@ -18,18 +18,18 @@ from softecm.spaces.base import systematic
 from softecm.spaces.views import EncodedViews, Views
 
 Floats = NDArray[np.float64]
-NOTHING = 5.0  # over the number of objects: a correlation below is what chance alone brings
-LEAST_COMMON = 10  # objects that have both views, below which nothing is said
+NOTHING = 5.0  # over the number of objects: smaller correlations may be chance
+LEAST_COMMON = 10  # minimum number of objects with both views
 
 
 def agreement(distances: Sequence[Floats], present: NDArray[np.bool_], counts: Floats) -> Floats:
-    """What each two views have in common (views, views), from 0 to 1 with zeros on the diagonal.
+    """Return the agreement of each two views (views, views), from 0 to 1 with zeros on the diagonal.
 
     Parameters
     ----------
     distances : for each view (m, m), of the same objects
-    present : (m, views), which of them have each view
-    counts : (m,), how often each counts
+    present : (m, views), whether objects have each view
+    counts : (m,), weights of the objects
     """
     if present.all() and counts.sum() >= LEAST_COMMON:
         common = correlations(distances, counts)
@@ -48,7 +48,7 @@ def agreement(distances: Sequence[Floats], present: NDArray[np.bool_], counts: F
 
 
 def correlations(distances: Sequence[Floats], counts: Floats) -> Floats:
-    """The bias-corrected distance correlations of tables of distances (m, m) between objects that count so often.
+    """Return bias-corrected distance correlations of tables of distances (m, m) between objects with these weights.
 
     Examples
     --------
@@ -58,7 +58,7 @@ def correlations(distances: Sequence[Floats], counts: Floats) -> Floats:
            [1., 0.]])
     """
     pairs = np.outer(counts, counts)
-    np.fill_diagonal(pairs, np.maximum(counts * (counts - 1.0), 0.0))  # an object with itself, where it counts twice
+    np.fill_diagonal(pairs, np.maximum(counts * (counts - 1.0), 0.0))  # an object with its own copies
     roots = np.sqrt(pairs)
     flat = np.stack([(roots * _centred(table, counts)).ravel() for table in distances])
     products = flat @ flat.T
@@ -70,7 +70,7 @@ def correlations(distances: Sequence[Floats], counts: Floats) -> Floats:
 
 
 def _centred(distances: Floats, counts: Floats) -> Floats:
-    """Distances less what their rows and columns say by themselves, without bias."""
+    """Return doubly centred distances, without bias."""
     n = float(counts.sum())
     rows = distances @ counts / (n - 2.0)
     centred: Floats = distances - rows[:, None] - rows + counts @ distances @ counts / ((n - 1.0) * (n - 2.0))
@@ -78,9 +78,9 @@ def _centred(distances: Floats, counts: Floats) -> Floats:
 
 
 def weights_by(common: Floats) -> Floats:
-    """Weights that add up to 1: those of the combination that all views have most in common with; equal without any.
+    """Return the weights of the combination that agrees most with all views, adding up to 1; equal without agreement.
 
-    The leading eigenvector, as in STATIS: a view counts for what it shares with views that count.
+    The leading eigenvector, as in STATIS: a view counts for its agreement with views that count.
 
     Examples
     --------
@@ -95,29 +95,29 @@ def weights_by(common: Floats) -> Floats:
     return weights
 
 
-MOST = 512  # objects whose distances to each other are measured
-ROWS = 16  # of a table of distances at once
+MOST = 512  # maximum number of objects with pairwise distances
+ROWS = 16  # of a table of distances, at a time
 
 
 class Effort(NamedTuple):
-    """At least how many objects are compared with each other, and how many multiplications that may cost a view."""
+    """Minimum number of objects to compare, and maximum number of multiplications per view."""
 
     fewest: int
     budget: float
 
 
-FOR_AGREEMENT, FOR_UNITS = Effort(64, 2e9), Effort(24, 2e8)  # units alone need fewer objects
-ABSURD = 100.0  # times what the others are apart, in the median: an object beyond does not say what is usual
+FOR_AGREEMENT, FOR_UNITS = Effort(64, 2e9), Effort(24, 2e8)  # units need fewer objects
+ABSURD = 100.0  # times the median distance: objects beyond don't affect the usual distance
 WEIGHTS = "Give numbers of at least 0, not all of them 0; 'equal' lets every view count alike."
 
 
 class ViewSample(NamedTuple):
-    """Distances (m, m) of some objects in each view, which of them have it, and what each counts for."""
+    """Distances (m, m) of a sample of objects in each view, which objects have it, and their weights."""
 
     distances: list[Floats]
     present: NDArray[np.bool_]  # (m, views)
     counts: Floats  # (m,)
-    variances: list[float]  # of the objects' places as prototypes, all coordinates together
+    variances: list[float]  # of the objects' positions as prototypes, all coordinates together
 
     @property
     def bends(self) -> list[float]:
@@ -133,14 +133,14 @@ class ViewSample(NamedTuple):
 
     @property
     def common(self) -> Floats:
-        """What each two views have in common, in objects that are not absurdly far from the others."""
+        """The agreement of each two views, without extreme outliers."""
         pairs = zip(self.distances, self.present.T, strict=True)
         there = np.column_stack([usual(table, self.counts * own) > 0 for table, own in pairs])
         return agreement(self.distances, there, self.counts)
 
 
 def relative(weights: str | Mapping[str, float] | Sequence[float], views: Sequence[str]) -> list[float]:
-    """Weights of views as parts of 1."""
+    """Return weights of views, normalized to sum 1."""
     if isinstance(weights, Mapping):
         strange = [name for name in weights if name not in views]
         absent = [name for name in views if name not in weights]
@@ -165,11 +165,11 @@ def relative(weights: str | Mapping[str, float] | Sequence[float], views: Sequen
 def without_constant(
     names: Sequence[str], spreads: Sequence[float], shares: Sequence[float], *, say: bool = True
 ) -> list[float]:
-    """The weights without views in which nothing differs, which is said where ``say``."""
+    """Set the weights of constant views to 0, with a warning if ``say``."""
     useless = [name for name, size in zip(names, spreads, strict=True) if not size > 0]
     left = [share if size > 0 else 0.0 for share, size in zip(shares, spreads, strict=True)]
     total = math.fsum(left)
-    if not useless or not total > 0:  # nothing differs in any view that counts: all is the same
+    if not useless or not total > 0:  # no weighted view varies: leave all as they are
         return list(shares)
     if say:
         _warn_of_constant(useless)
@@ -187,7 +187,7 @@ def _warn_of_constant(useless: Sequence[str]) -> None:
 def sampled(
     metrics: Sequence[SemiMetric], x: EncodedViews, weights: Tensor | None, effort: Effort = FOR_AGREEMENT
 ) -> ViewSample:
-    """Distances between some of the objects: all of few, a sample of many, whatever their order."""
+    """Return distances between some of the objects: all if few, a sample if many, independent of their order."""
     counts = np.ones(len(x)) if weights is None else weights.double().numpy()
     size = sample_size(metrics, [space.shape for space in x.space.spaces], effort)
     if len(x) > size:
@@ -206,7 +206,7 @@ def _measured(
     present: NDArray[np.bool_],
     counts: Floats,
 ) -> ViewSample:
-    """All distances between objects, to where each would lie as a prototype."""
+    """Return all distances between objects and their positions as prototypes."""
     tables, variances = [], []
     for part, own, at in zip(metrics, views, places, strict=True):
         tables.append(table_of(part, own, at))
@@ -215,7 +215,7 @@ def _measured(
 
 
 def table_of(metric: SemiMetric, x: Any, places: Tensor) -> Floats:
-    """All distances (n, n) between objects, to where each would lie as a prototype; each pair is measured once."""
+    """Return all distances (n, n) between objects and their positions as prototypes, each pair computed once."""
     out = np.zeros((len(places), len(places)))
     for first in range(0, len(places), ROWS):
         rows = slice(first, first + ROWS)
@@ -226,16 +226,16 @@ def table_of(metric: SemiMetric, x: Any, places: Tensor) -> Floats:
 
 
 def sample_size(metrics: Sequence[SemiMetric], shapes: Sequence[Sequence[int]], effort: Effort = FOR_AGREEMENT) -> int:
-    """How many objects are compared with each other: the fewer, the more a distance costs."""
+    """Return how many objects to compare: the fewer, the more a distance costs."""
     dearest = max(part.cost_of_distance(shape) for part, shape in zip(metrics, shapes, strict=True))
     return int(np.clip(math.sqrt(effort.budget / dearest), effort.fewest, MOST))
 
 
 @dataclass(frozen=True, eq=False)
 class ViewsSampled:
-    """What the metrics of views learn from blocks, and some objects, each as the prototype that would sit on it."""
+    """What the metrics of views learn from blocks, and a sample of objects as prototypes."""
 
-    parts: tuple[Any, ...]  # what the metric of each view must know; None: nothing
+    parts: tuple[Any, ...]  # descriptions for the metric of each view; None: nothing
     keys: NDArray[np.uint64]  # (m,), in ascending order
     places: Tensor  # (m, width)
     counts: Tensor  # (m,)
@@ -244,7 +244,7 @@ class ViewsSampled:
 
     @classmethod
     def of(cls, parts: Sequence[Any], x: EncodedViews, weights: Tensor | None) -> ViewsSampled:
-        """The objects with the smallest keys, of those that count."""
+        """Return the objects with the smallest keys, of those with weight."""
         counts = torch.ones(len(x), dtype=torch.float64) if weights is None else weights.double().cpu()
         keys, there = x.space.keys(x), np.flatnonzero(counts.numpy() > 0)
         rows = torch.as_tensor(there[np.argsort(keys[there], kind="stable")[:MOST]])
@@ -253,7 +253,7 @@ class ViewsSampled:
         return cls(tuple(parts), keys[rows.numpy()], places, counts[rows], present, x.space)
 
     def merge(self, other: ViewsSampled) -> ViewsSampled:
-        """Two blocks together."""
+        """Merge two blocks."""
         keys = np.concatenate([self.keys, other.keys])
         first = np.argsort(keys, kind="stable")[:MOST]
         rows = torch.as_tensor(first)
@@ -264,34 +264,34 @@ class ViewsSampled:
         return replace(self, parts=parts, keys=keys[first], places=places, counts=counts, present=present)
 
     def sample(self, metrics: Sequence[SemiMetric]) -> ViewSample:
-        """Distances between as many of them as their metrics allow."""
+        """Return distances between as many objects as their metrics allow."""
         size = sample_size(metrics, [space.shape for space in self.space.spaces])
         places = self.space.split(self.places[:size])
         return _measured(metrics, places, places, self.present[:size].numpy(), self.counts[:size].numpy())
 
 
 def _few(keys: NDArray[np.uint64], counts: Floats, size: int) -> tuple[Tensor, Floats]:
-    """So many objects that stand for all, counting for no more than they are: chance is that of few."""
+    """Return a sample of this size with weights that sum to its size, so that chance is that of a few objects."""
     rows, weights = systematic(keys, counts, size)
     return torch.as_tensor(rows), weights * (size / weights.sum())
 
 
 def spread(distances: Floats, counts: Floats) -> float:
-    """Half the mean distance between two objects, without those that are absurdly far from the others."""
+    """Return half the mean distance between two objects, without extreme outliers."""
     weights = usual(distances, counts)
     total = float(weights.sum())
     return float(weights @ distances @ weights / (2.0 * total**2)) if total > 0 else 0.0
 
 
 def usual(distances: Floats, counts: Floats) -> Floats:
-    """What objects count for, 0 where one is absurdly far from the others."""
+    """Return the objects' weights, 0 for extreme outliers."""
     weights = counts.copy()
     sums = distances @ weights
     while np.count_nonzero(weights) > 1:
         far = int(np.where(weights > 0, sums, -1.0).argmax())
         others, rest = weights.copy(), sums - distances[:, far] * weights[far]
         others[far] = 0.0
-        # Measured without the far object: among few, its own distances would make it look usual.
+        # Exclude the outlier first: among few objects, its own distances would make it look usual.
         if not 0 < ABSURD * float(np.median(rest[others > 0])) < sums[far]:
             break
         weights, sums = others, rest

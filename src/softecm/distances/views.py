@@ -1,4 +1,4 @@
-"""Several distances at once, for objects that have several views."""
+"""Several distances at once, for objects with several views."""
 
 from __future__ import annotations
 
@@ -45,46 +45,48 @@ class Combined(weighted_parts.Weighed):
     .. math:: d(x, v) = \sum_l \omega_l \frac{G}{T_l}\, d_l(x^{(l)}, v^{(l)}), \qquad \sum_l \omega_l = 1
 
     where :math:`T_l` is half the mean distance between two objects in view :math:`l` (for squared distances their mean
-    distance to the barycentre) and :math:`G` the geometric mean of all :math:`T_l`: every view counts alike, whatever its
-    unit, unless ``weights`` change this. A prototype has a point in every view, and barycentres are found view by view.
+    distance to the barycentre) and :math:`G` the geometric mean of all :math:`T_l`: every view counts equally, whatever
+    its unit, unless ``weights`` change this. A prototype has a point in every view, and barycentres are computed view
+    by view.
 
-    An object that lacks a view is compared in those it has: their weights are divided by their sum, so that its distance is
-    the mean over them. A view that is the same for all objects says nothing and has no weight.
+    An object without a view is compared in those it has: their weights are divided by their sum, so that its distance
+    is the mean over them. A constant view has no weight.
 
     Parameters
     ----------
     metrics : dict of names to SemiMetric, or to names of registered ones
         One for each view, at least one.
     weights : "equal", "agreement", or a dict of names or one number per view, default="equal"
-        The weights :math:`\omega_l`, not negative; only their ratios count. "agreement": a view counts for what it has in
-        common with the others (the leading eigenvector of the bias-corrected distance correlations between views), so
-        that noise, and a column of coin tosses, count for nothing. Two views always count alike; views that copy each
-        other outvote the rest. "product" (or "learned"), "sum", "entropy": found with the clusters, for SoftECM, by a
-        step of their own in every round (:mod:`softecm.distances.weighted_parts`). These favour the view that is easiest to
-        fit, right or wrong: coin tosses win. A view that takes over is warned of.
+        The weights :math:`\omega_l`, not negative; only their ratios count. "agreement": a view counts for its
+        agreement with the others (the leading eigenvector of the bias-corrected distance correlations between views),
+        so that noise, such as a random column, has no weight. Two views always count equally; copies of a view outvote
+        the rest. "product" (or "learned"), "sum", "entropy": learned with the clusters, for SoftECM, in every iteration
+        (:mod:`softecm.distances.weighted_parts`). These favour the view that is easiest to fit, right or wrong: random
+        binary columns win. A dominating view raises a warning.
     scaling : {"spread", "none"}, default="spread"
-        "none" leaves the factors :math:`G / T_l` out: distances count in their own units.
+        "none" omits the factors :math:`G / T_l`: distances keep their own units.
     weights_of : {"all", "cluster", "set"}, default="all"
-        Whether weights that are found with the clusters are the same for all of them, each cluster's own (a set has the
-        mean of its clusters'), or each set's own.
+        Whether weights learned with the clusters are common to all, one per cluster (a set has the mean of its
+        clusters'), or one per set.
     exponent : float, default=2.0
-        Of the rule "sum", greater than 1: nearer to 1, one view takes all; larger, weights are more equal.
+        Of the rule "sum", greater than 1: near 1, one view takes all; larger values give more equal weights.
     temperature : float, default=0.1
-        Of the rule "entropy", greater than 0: smaller, one view takes all. In parts of the mean total spread of a view.
+        Of the rule "entropy", greater than 0: if small, one view takes all. Relative to the mean total spread of a
+        view.
     shown : str, optional
-        The name of one view whose objects all views are made of: ``X`` is then that view's data, and ``prototypes_`` and
-        ``cluster_centers_`` are its prototypes alone. The default for series is so: they are compared by shape, slope and
-        texture, and prototypes are series.
+        The name of one view whose objects give all views: ``X`` is then that view's data, and ``prototypes_`` and
+        ``cluster_centers_`` are its prototypes alone. The default for series does this: they are compared by shape,
+        slope and texture, and prototypes are series.
 
     Notes
     -----
-    ``X`` is a dict from the views' names to their data, or a data frame in which a view is the column of its name (which
-    may hold arrays) and one view has all other columns. Where every metric compares series, ``X`` may also be one set of
-    series, which all views share: ``Combined({"shape": SoftDTW(), "slope": SoftDTW(of="slope"), "texture": "texture"})``.
-    For an object that lacks a view put None, or a row of NaN, there.
-    ``prototypes_`` is a dict of views, too, unless one is ``shown``; ``explain`` says what each view adds to each distance,
-    (n, f, views). In blocks (a Dask array of series with one view shown, or delayed dicts of views) units are those of at
-    most 512 objects, the same whatever their order.
+    ``X`` is a dict from the views' names to their data, or a data frame in which a view is the column of its name
+    (which may hold arrays) and one view has all other columns. If every metric compares series, ``X`` may also be one
+    set of series, shared by all views: ``Combined({"shape": SoftDTW(), "slope": SoftDTW(of="slope"), "texture":
+    "texture"})``. For an object without a view, use None or a row of NaN. ``prototypes_`` is also a dict of views,
+    unless one is ``shown``; ``explain`` returns each view's contribution to each distance, (n, f, views). In blocks (a
+    Dask array of series with one view shown, or delayed dicts of views), units are those of at most 512 objects,
+    independent of their order.
 
     Examples
     --------
@@ -109,14 +111,14 @@ class Combined(weighted_parts.Weighed):
     exponent: float = 2.0
     temperature: float = 0.1
     shown: str | None = None
-    shares: tuple[float, ...] = field(default=(), repr=False)  # the weights, once they are known; they add up to 1
+    shares: tuple[float, ...] = field(default=(), repr=False)  # the resolved weights; they add up to 1
     spreads: tuple[float, ...] = field(
         default=(), repr=False
     )  # half the mean distance between two objects in each view
-    bends: tuple[float, ...] = field(default=(), repr=False)  # about what curvature each view's distance has
-    common: tuple[float, ...] = field(default=(), repr=False)  # the most that each view shares with another, 0 to 1
+    bends: tuple[float, ...] = field(default=(), repr=False)  # approximate curvature of each view's distance
+    common: tuple[float, ...] = field(default=(), repr=False)  # maximum agreement of each view with another, 0 to 1
     shapes: tuple[tuple[int, ...], ...] = field(default=(), repr=False)  # of a prototype in each view
-    by_set: Tensor | None = field(default=None, repr=False)  # (f, views), where each set has weights of its own
+    by_set: Tensor | None = field(default=None, repr=False)  # (f, views), if each set has its own weights
     name = "combined"
     space = Views
     SAVED = rules(
@@ -127,7 +129,7 @@ class Combined(weighted_parts.Weighed):
     )
 
     def check_fitted(self, space: Space, focal: FocalSets) -> None:
-        """View by view."""
+        """Check each view."""
         super().check_fitted(space, focal)
         if not isinstance(space, Views) or tuple(self.metrics) != space.views or len(self.bends) != len(space.views):
             raise Misfit("the metric and model_.space have different views")
@@ -161,65 +163,65 @@ class Combined(weighted_parts.Weighed):
 
     @property
     def alone(self) -> base.SemiMetric | None:
-        """The only view's metric; None where there are several."""
+        """The only view's metric; None for several views."""
         return self.parts[0] if len(self.parts) == 1 else None
 
     @property
     def units(self) -> list[float]:
-        """What each view's distances are divided by."""
+        """Divisors of each view's distances."""
         middle = weighted_parts.middle_of(self.spreads)
         return [size / middle if self.scaling == "spread" and size > 0 else 1.0 for size in self.spreads]
 
     @property
     def weighing(self) -> weighted_parts.Weighing | None:
-        """How the weights are found with the clusters; None where they are known before."""
+        """How the weights are learned with the clusters; None if they are fixed."""
         return super().weighing if self.alone is None else None
 
     @property
     def view_weights(self) -> dict[str, float | NDArray[np.float64]]:
-        """The weight of each view, after scaling; they add up to 1. Where each set has its own, one a set."""
+        """The weight of each view, after scaling; they add up to 1. One per set if each set has its own."""
         return self.part_weights
 
     def make_space(self) -> Views:
-        """The views' spaces, by name."""
+        """Return the views' spaces, by name."""
         return Views(tuple(self.metrics), tuple(part.make_space() for part in self.parts), shown=self.shown)
 
     @property
     def closed_form(self) -> base.ClosedForm:
-        """View by view, where the parts have one."""
+        """The views' closed forms, if all parts have one."""
         if self.alone is not None:
             return self.alone.closed_form
         return ViewMeans(self) if self.by_set is None else base.NO_CLOSED_FORM
 
     @property
     def compiled(self) -> base.CompiledPasses:
-        """Derivatives between prototypes; of one view alone, all it has."""
+        """Derivatives between prototypes; all passes of a single view."""
         if self.alone is not None:
             return self.alone.compiled
         return ViewPasses(self) if self.by_set is None else base.NO_COMPILED_PASSES
 
     @property
     def learner(self) -> ViewLearner:
-        """Units, and what the parts learn."""
+        """Learns units, and what the parts learn."""
         return ViewLearner(self)
 
     def cost_of_distance(self, shape: Sequence[int]) -> float:
-        """The sum of the parts'."""
+        """Return the sum of the parts'."""
         shapes = self.shapes or (shape,) * len(self.parts)
         return sum(part.cost_of_distance(own) for part, own in zip(self.parts, shapes, strict=True))
 
     def step(self, space: Space) -> float:
-        """The largest of the views'."""
+        """Return the largest of the views'."""
         assert isinstance(space, Views)
         steps = [part.step(own) for part, own in zip(self.parts, space.spaces, strict=True)]
         return max(steps if self.alone is not None else [s * f for s, f in zip(steps, self.factors, strict=True)])
 
     def views_of(self, x: EncodedViews | Tensor) -> tuple[Sequence[Any], Tensor | None]:
-        """Objects or prototypes view by view, and which of them have each view."""
+        """Return objects or prototypes view by view, and which objects have each view."""
         return (split_views(x, self.shapes), None) if isinstance(x, Tensor) else (x.parts, x.present)
 
     def pairwise(self, x: Any, v: Tensor) -> Tensor:
-        """Weighted sums of the views' distances."""
+        """Return weighted sums of the views' distances."""
         if self.alone is not None:
             return self.alone.pairwise(x, v)
         parts, present = self.views_of(x)
@@ -229,7 +231,7 @@ class Combined(weighted_parts.Weighed):
         return self.summed(each, present)
 
     def summed(self, each: Sequence[Tensor], present: Tensor | None) -> Tensor:
-        """Distances (n, k) of all views as one; of those an object has."""
+        """Combine the distances (n, k) of all views an object has."""
         counts = self.counts(present, each[0])
         parts = [d * self._factor(j, d) for j, d in enumerate(each)]
         if counts is not None:
@@ -237,13 +239,13 @@ class Combined(weighted_parts.Weighed):
         return functools.reduce(torch.add, parts)
 
     def _factor(self, view: int, d: Tensor) -> float | Tensor:
-        """What distances (n, k) of a view to the prototypes of the first k sets are multiplied by."""
+        """Return the factor of a view's distances (n, k) to the prototypes of the first k sets."""
         if self.by_set is None:
             return self.factors[view]
         return self.by_set[: d.shape[1], view].to(d) / self.units[view]
 
     def each(self, x: Any, v: Tensor) -> tuple[Tensor, Tensor | None]:
-        """View by view."""
+        """Return the distances of each view."""
         parts, present = self.views_of(x)
         pairs = zip(self.parts, parts, split_views(v, self.shapes), strict=True)
         return self._in_units([part.pairwise(own, at) for part, own, at in pairs], present)
@@ -254,7 +256,7 @@ class Combined(weighted_parts.Weighed):
         return (each, None) if there is None else (each * there[:, None], there)
 
     def part_distances(self, x: EncodedViews, v: Tensor, first: int) -> weighted_parts.PartDistances:
-        """View by view."""
+        """Return the distances of each view."""
         places = split_views(v, self.shapes)
         views = zip(self.parts, x.parts, places, self.bends, strict=True)
         views_measured = [weighted_parts.measured(part, own, at, bend) for part, own, at, bend in views]
@@ -274,34 +276,34 @@ class Combined(weighted_parts.Weighed):
         return weighted_parts.PartDistances(each, there, sums)
 
     def roots(self, like: Tensor) -> Tensor:
-        """The root of each coordinate's factor (width,)."""
+        """Return the root of each coordinate's factor (width,)."""
         pairs = zip(self.factors, self.shapes, strict=True)
         return torch.cat([like.new_full((math.prod(shape),), math.sqrt(factor)) for factor, shape in pairs])
 
     def separate(self, v: Tensor) -> Sequence[tuple[base.SemiMetric, Tensor]]:
-        """View by view."""
+        """Return each view's metric and prototypes."""
         return list(zip(self.parts, split_views(v, self.shapes), strict=True))
 
     def paired(self, a: Tensor, b: Tensor) -> Tensor:
-        """Weighted sums of the views' distances between matching rows."""
+        """Return weighted sums of the views' distances between matching rows."""
         if self.alone is not None:
             return self.alone.paired(a, b)
         ends = zip(self.parts, split_views(a, self.shapes), split_views(b, self.shapes), strict=True)
         return self.summed([part.paired(p, q)[:, None] for part, p, q in ends], None)[:, 0]
 
     def terms(self, x: object, v: Tensor) -> Tensor | None:
-        """What each view adds; of one view alone, what each of its attributes adds."""
+        """Return each view's contribution; for a single view, each of its attributes'."""
         if self.alone is not None:
             return self.alone.terms(x, v)
         return super().terms(x, v)
 
     def doubts(self, x: object, clusters: Tensor) -> Sequence[str]:
-        """Of several views; those of one set of objects are meant to differ."""
+        """Return doubts about several views; not for views of one set of objects, which should differ."""
         return super().doubts(x, clusters) if self.alone is None and self.shown is None else ()
 
 
 def checked_metrics(metrics: object) -> dict[str, base.SemiMetric]:
-    """The parts of a combined metric, by name."""
+    """Return the parts of a combined metric, by name."""
     if not isinstance(metrics, Mapping) or not metrics or not all(isinstance(name, str) and name for name in metrics):
         raise ValueError(
             f"metrics must be a dict with a metric for each view's name; got {metrics!r}. Write "
@@ -334,11 +336,11 @@ class ViewMeans(base.ClosedForm):
         object.__setattr__(self, "quadratic", all(part.closed_form.quadratic for part in self.metric.parts))
 
     def sums(self, x: EncodedViews | Tensor, v: Tensor, weights: Tensor) -> base.Sums:
-        """Those of all views in a row."""
+        """Return the sums of all views in a row."""
         return self.with_sums(x, v)[1](weights)
 
     def with_sums(self, x: EncodedViews | Tensor, v: Tensor) -> tuple[Tensor, Callable[[Tensor], base.Sums]]:
-        """Distances of all views, and their sums for weights known later."""
+        """Return distances of all views, and a function from weights to their sums."""
         parts, present = self.metric.views_of(x)
         views = zip(self.metric.parts, parts, split_views(v, self.metric.shapes), self.metric.bends, strict=True)
         views_measured = [weighted_parts.measured(part, own, at, bend) for part, own, at, bend in views]
@@ -353,14 +355,14 @@ class ViewMeans(base.ClosedForm):
         return self.metric.summed([d for d, _ in views_measured], present), sums
 
     def _weights(self, present: Tensor | None, weights: Tensor) -> list[Tensor]:
-        """Weights (n, k) as each view feels them."""
+        """Return weights (n, k) for each view."""
         counts = self.metric.counts(present, weights)
         if counts is None:
             return [weights] * len(self.metric.parts)
         return [weights * counts[:, j : j + 1] for j in range(counts.shape[1])]
 
     def _joined(self, parts: Sequence[base.Sums], v: Tensor, *, whole: bool) -> base.Sums:
-        """The quadratics of all views as one; where barycentres are means, factors are the tensor's affair."""
+        """Combine the quadratics of all views; if barycentres are means, ``tensor`` applies the factors."""
         factors = [1.0] * len(parts) if self.quadratic else self.metric.factors
         places = split_views(v, self.metric.shapes)
         moment = joined([factor * sums.moment for factor, sums in zip(factors, parts, strict=True)])
@@ -379,14 +381,14 @@ class ViewMeans(base.ClosedForm):
         )
 
     def tensor(self, u: Tensor) -> Tensor:
-        """Each view's own matrix."""
+        """Apply each view's own matrix."""
         parts = [part.closed_form.tensor(own) for part, own in zip(self.metric.parts, self._split(u), strict=True)]
         if self.quadratic:
             parts = [factor * part for factor, part in zip(self.metric.factors, parts, strict=True)]
         return self._rejoined(parts, u)
 
     def barycenters(self, x: Tensor, weights: Tensor) -> Tensor | None:
-        """Each view's own."""
+        """Return each view's own barycentres."""
         each = [
             part.closed_form.barycenters(own, weights)
             for part, own in zip(self.metric.parts, self._split(x), strict=True)
@@ -395,7 +397,7 @@ class ViewMeans(base.ClosedForm):
         return None if len(known) < len(each) else self._rejoined(known, x)
 
     def to_means(self, distances: Tensor, between: Tensor, weights: Tensor) -> Tensor | None:
-        """Where every view is squared, so is their sum."""
+        """If every view is squared, so is their sum."""
         forms = [part.closed_form for part in self.metric.parts]
         return forms[0].to_means(distances, between, weights) if self.quadratic and forms[0] is not None else None
 
@@ -404,19 +406,19 @@ class ViewMeans(base.ClosedForm):
 
     @staticmethod
     def _rejoined(parts: Sequence[Tensor], like: Tensor) -> Tensor:
-        """Views of tensors with any leading dimensions (..., *shape) in a row (..., width)."""
+        """Concatenate views of tensors with any leading dimensions (..., *shape) in a row (..., width)."""
         lead = like.ndim - 1
         return torch.cat([part.flatten(lead) for part in parts], -1)
 
 
 @dataclass(frozen=True)
 class ViewPasses(ScaledPasses[EncodedViews | Tensor]):
-    """The vectors' passes where all views are squared differences; elsewhere what the views' own add up to."""
+    """The vectors' passes if all views are squared differences; otherwise sums of the views' own."""
 
     metric: Combined
 
     def rows(self, x: EncodedViews | Tensor, shape: Sequence[int]) -> Tensor | None:
-        """All views as rows of numbers (n, width) whose squared differences are the distances; made once."""
+        """Return all views as rows of numbers (n, width) whose squared differences are the distances; cached."""
         parts, present = self.metric.views_of(x)
         if present is not None or not min(self.metric.shares) > 0:
             return None
@@ -434,7 +436,7 @@ class ViewPasses(ScaledPasses[EncodedViews | Tensor]):
         return known[key]
 
     def paired_gradients(self, a: Tensor, b: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-        """Distances of matching rows and their derivatives, view by view."""
+        """Return distances of matching rows and their derivatives, view by view."""
         shapes, total, slopes = self.metric.shapes, a.new_zeros(len(a)), []
         ends = zip(self.metric.parts, self.metric.factors, split_views(a, shapes), split_views(b, shapes), strict=True)
         for part, factor, p, q in ends:
@@ -446,12 +448,12 @@ class ViewPasses(ScaledPasses[EncodedViews | Tensor]):
 
 @dataclass(frozen=True)
 class ViewLearner(base.Learner):
-    """The views' units, and what their metrics learn."""
+    """Learns the views' units, and what their metrics learn."""
 
     metric: Combined
 
     def fitted(self, x: Any, weights: Tensor | None) -> Combined:
-        """Every view on the objects that have it, then what makes their distances comparable."""
+        """Fit every view to the objects that have it, then make the distances comparable."""
         metric = self.metric
         if metric.alone is not None:
             only = {name: part.fitted(x, weights) for name, part in metric.metrics.items()}
@@ -464,7 +466,7 @@ class ViewLearner(base.Learner):
         return self._with(parts, x.space, None if known else sampled(parts, x, weights, effort))
 
     def describe(self, x: EncodedViews, weights: Tensor | None) -> ViewsSampled:
-        """What the parts must know of a block, and some of its objects."""
+        """Return what the parts learn from a block, and a sample of its objects."""
         if self.metric.alone is not None:
             raise self._needs_all()
         return ViewsSampled.of([self._described(j, x, weights) for j in range(len(self.metric.parts))], x, weights)
@@ -476,14 +478,14 @@ class ViewLearner(base.Learner):
         return learner.describe(own[rows], None if weights is None else weights[rows]) if len(rows) else None
 
     def fitted_to(self, description: ViewsSampled) -> Combined:
-        """Every view from all blocks, then what makes their distances comparable, from the sample."""
+        """Fit every view from all blocks, then make the distances comparable, from the sample."""
         pairs = zip(self.metric.parts, description.parts, strict=True)
         parts = [part if part.learner is None else part.learner.fitted_to(own) for part, own in pairs]
         known = bool(self.metric.shares) and self.metric.shapes == _shapes(description.space)
         return self._with(parts, description.space, None if known else description.sample(parts))
 
     def _with(self, parts: Sequence[base.SemiMetric], space: Views, sample: ViewSample | None) -> Combined:
-        """The metric with fitted parts; with units, and weights where these are open, from a sample."""
+        """Return the metric with fitted parts; with units, and weights if these are open, from a sample."""
         metric, names = self.metric, list(self.metric.metrics)
         fitted = replace(metric, metrics=dict(zip(names, parts, strict=True)), shapes=_shapes(space))
         if sample is None:
