@@ -478,12 +478,17 @@ def record(path: Path, aims: Aims, busy: bool) -> None:
 
 
 def page(rows: Path) -> str:
-    """The recorded values as the docs show them: of each aim the last one, times only of an idle machine."""
+    """The recorded values as the docs show them: the last of each aim, a row for each problem; times only of an idle machine."""
     last = {name: one for name, one in recorded(rows).items() if not one["busy"]}
     newest = max(one["date"] for one in last.values())
-    lines = [f"| {name} | {one['value']:.3f} |" for name, one in last.items() if one["date"] == newest]
+    measured: dict[str, list[str]] = {}
+    for name, one in last.items():
+        if one["date"] == newest:
+            problem, _, measure = name.partition(": " if ": " in name else ", ")
+            measured.setdefault(problem, []).append(f"{measure} {one['value']:.3f}")
+    lines = [f"| {problem} | {'; '.join(values)} |" for problem, values in measured.items()]
     made = f"Made by `python benchmarks/scoreboard.py --record`, {newest}."
-    return "\n".join(["| aim | value |", "|---|---|", *lines, "", made, ""])
+    return "\n".join(["| problems | values |", "|---|---|", *lines, "", made, ""])
 
 
 def sections(words: Sequence[str]) -> list[str]:

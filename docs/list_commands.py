@@ -16,8 +16,8 @@ HEAD = """# Every command and option
 <!-- made by docs/list_commands.py from the command line: change the words there -->
 
 `softecm COMMAND --help` shows the same. Anything you don't specify about a file is inferred and reported.
-`--json` is for programs, tables are for people. Exit codes: 0, done; 2, an error that you can
-fix, explained in one sentence; 130, stopped by Ctrl-C.
+`--json` is for programs, tables are for people. Exit codes: 0 for success; 2 for an error that you can
+fix, explained in one sentence; 130 after Ctrl-C.
 """
 REST = "Other options"
 MOST = "cluster"  # the command with most options: others refer to it
@@ -26,7 +26,7 @@ MOST = "cluster"  # the command with most options: others refer to it
 def page() -> str:
     """The whole page as Markdown."""
     commands: dict[str, Any] = typer.main.get_command(application()).commands  # type: ignore[attr-defined]
-    listed = "\n".join(f"- [`softecm {name}`](#softecm-{name}): {first_line(one)}" for name, one in commands.items())
+    listed = " · ".join(f"[{name}](#softecm-{name})" for name in commands)
     described = {row(p) for p in commands[MOST].params if p.param_type_name == "option"}
     parts = [section(name, one, set() if name == MOST else described) for name, one in commands.items()]
     return "\n".join([HEAD, listed, *parts])
@@ -68,11 +68,6 @@ def row(option: Any) -> str:
 def shown_name(argument: Any) -> str:
     """An argument as the usage line has it."""
     return str(argument.metavar or argument.name.upper())
-
-
-def first_line(command: Any) -> str:
-    """What a command does, in a line."""
-    return inspect.cleandoc(command.help or "").split("\n\n")[0].replace("\n", " ")
 
 
 if __name__ == "__main__":
