@@ -1,1 +1,1 @@
-"""Raw data on one side, tensors on the other; each space is imported from its own module."""
+"""Conversion between raw data and tensors; import each space from its own module."""

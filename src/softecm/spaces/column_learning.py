@@ -1,4 +1,4 @@
-"""What is learned of a table's columns: all at once, or block by block and then merged."""
+"""What is learned from a table's columns: all rows at once, or blocks that are merged."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def learn_number(
     sample_weight: NDArray[np.float64] | None,
     levels: Sequence[Cell] | None = None,
 ) -> NumberColumn:
-    """Centre and scale; ``levels`` makes it ordinal."""
+    """Learn centre and scale; ``levels`` makes the column ordinal."""
     kind = cells.kind
     numbers = cells.numbers(kind) if levels is None else ranks(cells, levels)
     observed = ~np.isnan(numbers)
@@ -58,12 +58,12 @@ def learn_number(
 
 
 def plain_unit(kind: str) -> float:
-    """What a column that is not scaled is counted in: numbers in themselves, dates and durations in days."""
+    """Return the unit of an unscaled column: 1 for numbers, days for dates and durations."""
     return DAY if kind in TEMPORAL else 1.0
 
 
 def spread(values: NDArray[np.float64], weights: NDArray[np.float64], scaling: str, kind: str = "number") -> float:
-    """Standard deviation, range or interquartile range (as that of a normal variable); 1 for a constant column."""
+    """Return standard deviation, range or interquartile range (relative to a normal variable); 1 for a constant column."""
     if scaling == "none":
         return plain_unit(kind)
     if scaling == "range":
@@ -74,29 +74,29 @@ def spread(values: NDArray[np.float64], weights: NDArray[np.float64], scaling: s
             order = np.argsort(values, kind="stable")
             steps = np.cumsum(weights[order])
             low, high = (values[order[np.searchsorted(steps, q * steps[-1])]] for q in (0.25, 0.75))
-            # More than half of the cells equal: nothing robust is left to measure by.
+            # More than half of the cells are equal: no robust spread.
             scale = float(high - low) / NORMAL_IQR if high > low else scale
     largest = float(np.abs(values).max(initial=0.0))
     return scale if scale > 1e-12 * largest else 1.0
 
 
 def raise_empty(name: Name, rows: int) -> None:
-    """Refuse a column without a value."""
+    """Raise an error for a column without a value."""
     raise ValueError(f"{column_label(name)} must hold at least one value; got {rows} missing cells. Leave it out.")
 
 
 @dataclass(frozen=True)
 class Traits:
-    """What must be the same of a column in every block."""
+    """Properties of a column that must be equal in every block."""
 
     name: str | int
     kind: str
     style: str = "plain"
     zone: str | None = None
-    observed: bool = True  # a block without a value in the column has no say
+    observed: bool = True  # a block without a value in the column is ignored
 
     def merge(self, other: Traits) -> Traits:
-        """Both blocks' column; refuses a column that changes its kind."""
+        """Merge two blocks' columns; raise an error if the kind changes."""
         if not (self.observed and other.observed):
             return self if self.observed else other
         if (self.kind, self.zone is None) != (other.kind, other.zone is None):
@@ -109,7 +109,7 @@ class Traits:
 
 @dataclass(frozen=True)
 class NumberSummary:
-    """Weight, mean and sum of squared deviations of a column of numbers (Chan's formulas), and its range."""
+    """Weight, mean, sum of squared deviations (Chan's formulas) and range of a numeric column."""
 
     traits: Traits
     weight: float
@@ -120,7 +120,7 @@ class NumberSummary:
 
     @staticmethod
     def of(cells: Cells, weights: NDArray[np.float64] | None) -> NumberSummary:
-        """One block's column."""
+        """Summarize one block's column."""
         kind = cells.kind
         numbers = cells.numbers(kind)
         seen = ~np.isnan(numbers) if weights is None else ~np.isnan(numbers) & (weights > 0)
@@ -134,7 +134,7 @@ class NumberSummary:
         return NumberSummary(traits, float(w.sum()), mean, scatter, float(values.min()), float(values.max()))
 
     def merge(self, other: NumberSummary) -> NumberSummary:
-        """Two blocks together."""
+        """Merge two blocks."""
         traits = self.traits.merge(other.traits)
         weight = self.weight + other.weight
         if weight == 0:
@@ -150,7 +150,7 @@ class NumberSummary:
         )
 
     def column(self, weight: float, scaling: str, cells: int) -> NumberColumn:
-        """The column as ``learn_number`` gives it for all rows at once."""
+        """Return the column as ``learn_number`` gives it for all rows at once."""
         if self.weight == 0:
             raise_empty(self.traits.name, cells)
         if scaling == "robust":
@@ -170,31 +170,31 @@ class NumberSummary:
 
 @dataclass(frozen=True)
 class LevelSummary:
-    """How much each level of a column weighs: of categories, or of ordered levels."""
+    """The weight of each level of a column: of categories, or of ordered levels."""
 
     traits: Traits
     counts: dict[Cell, float]
-    declared: tuple[Cell, ...]  # the order a type gives; blocks that add levels append them
+    declared: tuple[Cell, ...]  # the order of the type; levels added by blocks are appended
     most: int
 
     @staticmethod
     def of(
         cells: Cells, weights: NDArray[np.float64] | None, most: int, levels: Sequence[Cell] | None = None
     ) -> LevelSummary:
-        """One block's column; ``levels`` where they are given."""
+        """Summarize one block's column, with given ``levels`` if any."""
         kind = "ordinal" if levels is not None else category_kind(cells)
         names = list(levels) if levels else distinct(cells, most)
         places = codes(cells, names)
         seen = places >= 0
         sums = np.bincount(places[seen], weights=None if weights is None else weights[seen], minlength=len(names))
         if levels:
-            ranks(cells, levels)  # refuses a level without a place
+            ranks(cells, levels)  # raises an error for an unknown level
         traits = Traits(cells.name, kind, cells.style, None, bool(seen.any()))
         counts = dict(zip(names, map(float, sums), strict=True))
         return LevelSummary(traits, counts, tuple(levels or cells.declared()), most)
 
     def merge(self, other: LevelSummary) -> LevelSummary:
-        """Two blocks together."""
+        """Merge two blocks."""
         traits = self.traits.merge(other.traits)
         counts = dict(self.counts)
         for level, weight in other.counts.items():
@@ -213,11 +213,11 @@ class LevelSummary:
         return LevelSummary(traits, counts, declared, self.most)
 
     def levels(self) -> tuple[Cell, ...]:
-        """All levels: in the declared order, or sorted."""
+        """Return all levels: in the declared order, or sorted."""
         return tuple(v for v in self.declared if v in self.counts) if self.declared else tuple(sorted(self.counts))
 
     def column(self, weight: float, scaling: str, cells: int) -> NumberColumn | CategoryColumn:
-        """The column as ``learn_number`` with levels gives it, or of categories, for all rows at once."""
+        """Return the column as ``learn_number`` with levels gives it, or of categories, for all rows at once."""
         levels = self.levels()
         weights = np.array([self.counts[v] for v in levels])
         t = self.traits
@@ -236,7 +236,7 @@ class LevelSummary:
 
 @dataclass(frozen=True)
 class TableSummary:
-    """What a table's blocks have told so far."""
+    """The summary of a table's blocks so far."""
 
     columns: tuple[NumberSummary | LevelSummary, ...]
     weights: tuple[float, ...]
@@ -244,6 +244,6 @@ class TableSummary:
     rows: int
 
     def merge(self, other: TableSummary) -> TableSummary:
-        """Two blocks together."""
+        """Merge two blocks."""
         columns = tuple(a.merge(b) for a, b in zip(self.columns, other.columns, strict=True))  # type: ignore[arg-type]
         return replace(self, columns=columns, rows=self.rows + other.rows)

@@ -1,4 +1,4 @@
-"""Columns that name objects or say nothing about them, links between objects by name, and values far outside a column."""
+"""Columns that name objects or carry no information, links between named objects, and extreme values in columns."""
 
 from __future__ import annotations
 
@@ -22,33 +22,33 @@ from softecm.spaces.raw import raw_data, read_table, without
 FREE, DIFFERENT = "free text", "an id: it is different in every row"
 COUNTS, BY_NAME = "counts the rows", "an id by its name, different in every row"
 BY_LOOK = "an id by its look: whole numbers without order, all different, hardly a gap between them"
-#: Names of columns that hold ids: id, customer_id, CustomerID, order no., pandas' nameless index.
+#: Names of id columns: id, customer_id, CustomerID, order no., pandas' nameless index.
 NAMED_ID = re.compile(
     r"(?:.*[\s_./-])?(?:[iI][dD]|(?i:uid|uuid|guid|key|nr|no|num|number|nummer)\.?)|.*[a-z](?:ID|Id)|"
     r"(?i:unnamed: 0|index|row_?names?|)"
 )
-#: What objects are called: whole numbers there name them, where they are all different and something else says so, too.
+#: Names of objects: integers there are ids if they are all different and another sign agrees.
 OBJECT = re.compile(
     r"respondent|participant|subject|patient|case|customer|client|user|member|employee|person|student|pupil|order|invoice|"
     r"ticket|sample|specimen|record|contract|kunde|teilnehmer(?:in)?|proband|befragter?|fall|mitglied|mitarbeiter|nutzer|"
     r"auftrag|rechnung|beleg|vertrag|probe|schüler",
     re.IGNORECASE,
 )
-SURE_ROWS = 20  # so many measured numbers are not all different by chance where their range is hardly larger
-FEW_ROWS = 9  # so few different words may be groups, so few counts a coincidence
-FEW_LEVELS = 30  # categories that nobody wonders at
-FREE_TEXT = 0.5  # text with more different values than this part of the rows names objects, it does not group them
+SURE_ROWS = 20  # this many measured numbers are distinct by chance only if their range is much larger
+FEW_ROWS = 9  # this few distinct words may be groups, this few counts a coincidence
+FEW_LEVELS = 30  # a usual number of categories
+FREE_TEXT = 0.5  # text with more distinct values than this share of the rows names objects instead of groups
 
 
 def counts_rows(values: NDArray[Any]) -> bool:
-    """Whether whole numbers are 0, 1, 2, … or 1, 2, 3, … from the first row to the last."""
+    """Whether integers are 0, 1, 2, … or 1, 2, 3, … from the first row to the last."""
     if values.dtype.kind not in "iu" or len(values) <= FEW_ROWS or values[0] not in (0, 1):
         return False
     return bool(int(values[-1]) - int(values[0]) == len(values) - 1 and (np.diff(values) == 1).all())
 
 
 def number_names_rows(name: str, values: NDArray[Any], *, first: bool = False) -> str:
-    """Why numbers name the rows instead of measuring them; empty where they don't. ``first``: the first column of all.
+    """Return why numbers are ids instead of measurements, or "". ``first``: the first column of all.
 
     Examples
     --------
@@ -66,13 +66,13 @@ def number_names_rows(name: str, values: NDArray[Any], *, first: bool = False) -
         return ""
     if called:
         return BY_NAME
-    steps = np.diff(values.astype(np.float64))  # those of unsigned numbers would wrap
+    steps = np.diff(values.astype(np.float64))  # differences of unsigned numbers would wrap
     by_look = first and values.min() > 1 and not ((steps > 0).all() or (steps < 0).all())
-    return BY_LOOK if by_look else ""  # from 1 on they may be ranks, in order times
+    return BY_LOOK if by_look else ""  # from 1 on they may be ranks or ordered times
 
 
 def is_dense(values: NDArray[Any]) -> bool:
-    """Whether whole numbers, all different, leave hardly a gap between them, as no measurement does; years may."""
+    """Whether distinct integers leave hardly any gaps, unlike measurements; years may."""
     if values.dtype.kind not in "iu" or len(values) < SURE_ROWS:
         return False
     low, high = int(values.min()), int(values.max())
@@ -85,22 +85,21 @@ def _all_different(values: NDArray[Any]) -> bool:
 
 
 def names_rows(distinct: int, n: int) -> bool:
-    """Whether text is different in every row."""
+    """Whether text is distinct in every row."""
     return distinct == n > FEW_ROWS
 
 
 def is_free_text(distinct: int, n: int) -> bool:
-    """Whether text has too many different values to be categories."""
+    """Whether text has too many distinct values for categories."""
     return distinct > max(FEW_LEVELS, FREE_TEXT * n)
 
 
 def left_out(X: object, reasons: Mapping[str, str] | None = None) -> dict[str, str]:
-    """The columns of a data frame that can't group its rows, each with the reason; ``reasons`` of all, where known.
+    """Return the columns of a data frame that can't group its rows, with reasons; ``reasons`` for all, if known.
 
-    An id counts the rows, is called or looks like one, or is text that is different in every row; the first such column
-    is taken for it. Free text and empty columns go, too; one that is always the same goes where there are gaps, since it
-    would count for them.
-    Everything stays where nothing else would be left.
+    An id counts the rows, has an id's name or form, or is distinct text in every row; the first such column is the id.
+    Free text and empty columns are skipped, too, as is a constant column with missing cells, because these would count.
+    All columns are kept if no other would remain.
 
     Examples
     --------
@@ -114,7 +113,7 @@ def left_out(X: object, reasons: Mapping[str, str] | None = None) -> dict[str, s
 
 
 def reasons_against(X: object) -> dict[str, str]:
-    """Why each column of a data frame can't group its rows, empty where it can; nothing for arrays."""
+    """Return why each column of a data frame can't group its rows, or "" if it can; nothing for arrays."""
     frame = frame_of(X)
     if frame is None or not len(frame):
         return {}
@@ -128,7 +127,7 @@ def reasons_against(X: object) -> dict[str, str]:
 
 
 def emptied(X: object, names: Collection[str]) -> NDArray[np.int64]:
-    """The rows of a data frame that have no value once some columns are left out."""
+    """Return the rows of a data frame without any value after some columns are skipped."""
     frame = nw.from_native(without(X, names), eager_only=True, pass_through=True)
     empty = np.ones(len(frame), dtype=bool)
     for column in frame.iter_columns():
@@ -165,16 +164,16 @@ def _gaps(column: Any) -> int:
 
 
 def _missing(column: Any) -> NDArray[np.bool_]:
-    """Which cells are empty, in whatever way the library marks them."""
+    """Return which cells are missing, by any marker of the library."""
     if column.dtype.is_float():
         return np.isnan(np.asarray(column.cast(nw.Float64).to_numpy(), dtype=np.float64))
     return np.asarray(column.is_null().to_numpy(), dtype=bool)
 
 
 def by_row(X: object, must_link: object, cannot_link: object) -> tuple[Any, Any]:
-    """Links whose ends are names of objects, in the index or the id column of a data frame, with their row numbers.
+    """Replace names of objects in links, from the index or the id column of a data frame, by row numbers.
 
-    Numbers are rows, counted from 0, and stay.
+    Numbers are row numbers, counted from 0, and don't change.
 
     Examples
     --------
@@ -190,7 +189,7 @@ def _rows(parameter: str, pairs: Any, X: object) -> Any:
     listed = pairs if pairs is None or hasattr(pairs, "__array__") else list(pairs)
     try:
         table = np.asarray(listed)
-    except ValueError:  # no pairs, which is said elsewhere
+    except ValueError:  # not pairs, reported elsewhere
         return listed
     if table.ndim != 2 or "text" not in map(kind_of, table.ravel()[:2]):
         return listed
@@ -218,29 +217,29 @@ def _row(parameter: str, name: str, rows: Mapping[str, list[int]]) -> int:
 
 
 def names_of(X: object) -> NDArray[np.object_] | None:
-    """What objects are called; of several views, as the first says that does."""
+    """Return the names of objects; of several views, those of the first view that has names."""
     raw = raw_data(X)
     parts = [raw] if raw.views is None else list(raw.views.values())
     names_by_view = (part.ids(left_out(part.value)) for part in parts)
     return next((names for names in names_by_view if names is not None), None)
 
 
-LEAST = 10  # cells of a column that are no code, and of which one can stretch it
-#: 99, 98, 97, 88, 77, 999 … with either sign, and the ends of 16 bits.
+LEAST = 10  # minimum number of other cells in a column with codes, and of cells in a stretched one
+#: 99, 98, 97, 88, 77, 999 … with either sign, and the limits of 16 bits.
 NUMBERS = [10**d - k for d in range(2, 10) for k in (1, 2, 3)] + [10**d // 9 * k for d in range(2, 10) for k in (7, 8)]
 USUAL = np.array(sorted({sign * v for v in NUMBERS for sign in (-1, 1)} | {-32768, 32767}), dtype=np.float64)
 
 
 @dataclass(frozen=True)
 class Code:
-    """A number that may stand for a missing cell, in how many cells, and of which columns."""
+    """A number that may stand for missing cells, with its count and columns."""
 
     value: float
     cells: int
     columns: tuple[str | int, ...]
 
     def message(self) -> str:
-        """What to ask, and what to do."""
+        """Return the question and the remedy."""
         where = column_label(self.columns[0]) if len(self.columns) == 1 else f"{len(self.columns)} columns"
         code = f"{self.value:.0f}"
         remedy = worded(f"softecm.read_table(X, missing={code!r})", option("missing", code))
@@ -251,10 +250,10 @@ class Code:
 
 
 def codes_in(table: Mapping[str | int, NDArray[Any]]) -> list[Code]:
-    """The numbers that look like codes for missing cells, the most frequent first, in columns of numbers by name.
+    """Return the numbers that look like codes for missing cells, the most frequent first, in columns of numbers by name.
 
-    They are usual ones, come more than once in all, and are further from the other numbers of their column than these
-    from each other, or negative where no other number is.
+    They are usual codes, occur more than once in total, and are further from the other numbers of their column than
+    these from each other, or are negative in a column of positive numbers.
 
     Examples
     --------
@@ -284,8 +283,8 @@ def _is_far(value: float, others: NDArray[Any]) -> bool:
     return bool(max(low - value, value - high) > high - low > 0 or value < 0 <= low < high)
 
 
-FEW = 100  # one cell in so many is a few
-MOST = 0.75  # of a column's variance in a few cells: without them its standard deviation would be half as large
+FEW = 100  # one cell in this many counts as few
+MOST = 0.75  # share of a column's variance in few cells: without them its standard deviation would be half as large
 SCALED = ("number", *TEMPORAL)
 
 ROBUST = "Mixed(scaling='robust')"
@@ -293,20 +292,20 @@ ROBUST = "Mixed(scaling='robust')"
 
 @dataclass(frozen=True)
 class Stretched:
-    """The value furthest from the median of a column that a few values stretch."""
+    """The value furthest from the median in a column stretched by few values."""
 
     column: str | int
     row: int
     value: Cell
-    times: float  # how far out it is, the quartiles being 1 from their middle
-    view: str = ""  # the column's, where objects have several
+    times: float  # its distance from the middle of the quartiles, which are at 1
+    view: str = ""  # the column's view, if objects have several
 
 
 def stretched(X: object) -> list[Stretched]:
-    """The columns of a table that a few values stretch, the most stretched first.
+    """Return the columns of a table stretched by few values, the most stretched first.
 
-    A few are one cell in a hundred, one at least. They stretch a column when more than three quarters of its variance is
-    theirs and its quartiles differ, so that scaling by them would help.
+    Few means one cell in a hundred, at least one. They stretch a column if they make up more than three quarters of its
+    variance and its quartiles differ, so that scaling by them would help.
 
     Examples
     --------
@@ -319,7 +318,7 @@ def stretched(X: object) -> list[Stretched]:
 
 
 def stretched_message(columns: list[Stretched], who: Callable[[int], str]) -> str:
-    """What to mind about such columns, and what to do; ``who`` says what a row is called."""
+    """Return a warning about such columns, with a remedy; ``who`` returns the name of a row."""
     first = columns[0]
     value = spaced(f"{first.value:.10g}") if kind_of(first.value) == "number" else str(first.value)
     others = len(columns) - 1

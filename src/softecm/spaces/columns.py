@@ -1,4 +1,4 @@
-"""One column of a table: what it holds, what is learned of it, and its way to numbers and back."""
+"""A column of a table: its content, what is learned from it, and its conversion to numbers and back."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ from softecm.files.expected import POSITIVE, UNIT, Range, count, either, listed,
 from softecm.files.values import Savable
 from softecm.spaces.base import LARGEST, ColumnKind
 
-MISSING, UNSEEN = -1, -2  # codes of cells that are empty, or hold a category the fit never saw
-ROWS = 1 << 16  # cells held as Python values at once
+MISSING, UNSEEN = -1, -2  # codes of missing cells and of categories not seen in the fit
+ROWS = 1 << 16  # maximum number of cells held as Python values
 EPOCH = dt.datetime(1970, 1, 1, tzinfo=dt.UTC)
 DAY = 86_400e6  # in microseconds
 TEMPORAL = ("date", "datetime", "duration")
@@ -33,14 +33,14 @@ TRUTHS |= {"false": False, "no": False, "n": False, "f": False, "0": False}
 
 Key = TypeVar("Key", bound=Hashable)
 Name: TypeAlias = str | int  # of a column; its position in an array
-Cell: TypeAlias = Any  # whatever a column holds
+Cell: TypeAlias = Any  # any value of a column
 Array: TypeAlias = NDArray[Any]
-Column: TypeAlias = Any  # a narwhals series, of the main or of the stable interface, or a 1-D array
+Column: TypeAlias = Any  # a narwhals series, of the main or the stable API, or a 1-D array
 
 
 @dataclass(frozen=True)
 class Cells(ABC):
-    """A column as it came, with its name: :class:`ArrayCells` or :class:`SeriesCells`."""
+    """An unprocessed column with its name: :class:`ArrayCells` or :class:`SeriesCells`."""
 
     name: Name
     values: Column
@@ -50,16 +50,16 @@ class Cells(ABC):
 
     @property
     def label(self) -> str:
-        """How messages call the column."""
+        """The column's name in messages."""
         return column_label(self.name)
 
     def chunks(self) -> Iterator[tuple[int, list[Cell]]]:
-        """Cells as Python values, None where missing, some thousand at a time with the number of the first."""
+        """Yield cells as Python values, None if missing, in blocks with the index of the first."""
         for start in range(0, len(self), ROWS):
             yield start, self._python_values(slice(start, start + ROWS))
 
     def cell(self, row: int) -> Cell:
-        """One of them."""
+        """Return one cell."""
         return self._python_values(slice(row, row + 1))[0]
 
     @abstractmethod
@@ -68,11 +68,11 @@ class Cells(ABC):
     @property
     @abstractmethod
     def kind_by_type(self) -> str:
-        """What the column's type says it holds: as ``kind``, "object" where only the cells tell, empty for other types."""
+        """The kind by the column's type: as ``kind``, "object" if only the cells determine it, "" for other types."""
 
     @cached_property
     def kind(self) -> str:
-        """What the column holds: number, boolean, text, ordered, date, datetime or duration."""
+        """The kind of the column: number, boolean, text, ordered, date, datetime or duration."""
         kind = self.kind_by_type
         if not kind:
             raise ValueError(
@@ -82,7 +82,7 @@ class Cells(ABC):
         return self._object_kind() if kind == "object" else kind
 
     def _object_kind(self) -> str:
-        """The one kind of value in a column without a type of its own; two kinds are refused."""
+        """Return the kind of values in a column without its own type; raise an error for two kinds."""
         examples: dict[str, Cell] = {}
         for _, part in self.chunks():
             for value in part:
@@ -104,7 +104,7 @@ class Cells(ABC):
         return kind.removesuffix(WITH_ZONE)
 
     def zone(self) -> str | None:
-        """The time zone of a column of date-times; None without one."""
+        """The time zone of a datetime column, or None."""
         zone = getattr(self.values.dtype, "time_zone", None)
         if zone is None and self.kind_by_type == "object":
             first = next((v for _, part in self.chunks() for v in part if v is not None), None)
@@ -113,18 +113,18 @@ class Cells(ABC):
         return None if zone is None else str(zone)
 
     def declared(self) -> tuple[Cell, ...]:
-        """The categories a categorical type names, in its order; empty for other types."""
+        """The categories of a categorical type, in its order; empty for other types."""
         return ()
 
     @property
     def style(self) -> str:
-        """How the column's type names its levels."""
+        """How the column's type defines its levels."""
         if not self.declared():
             return "plain"
         return "ordered" if nw.is_ordered_categorical(self.values) else "categorical"
 
     def numbers(self, kind: str) -> NDArray[np.float64]:
-        """Cells as floats, NaN where missing; dates and durations as microseconds."""
+        """Return cells as floats, NaN if missing; dates and durations as microseconds."""
         if self.kind_by_type in ("object", "text"):
             parts = [[np.nan if v is None else to_float(v) for v in part] for _, part in self.chunks()]
             numbers = np.array([v for part in parts for v in part], dtype=np.float64)
@@ -152,7 +152,7 @@ class ArrayCells(Cells):
 
     @property
     def kind_by_type(self) -> str:
-        """By the kind of NumPy's type."""
+        """The kind by NumPy's type."""
         kinds = {"f": "number", "i": "number", "u": "number", "b": "boolean", "U": "text", "M": "datetime"}
         return (kinds | {"m": "duration", "O": "object"}).get(self.values.dtype.kind, "")
 
@@ -176,12 +176,12 @@ class SeriesCells(Cells):
 
     @property
     def label(self) -> str:
-        """By its name, which may be a number."""
+        """The name, which may be a number."""
         return f"column {self.name!r}"
 
     @property
     def kind_by_type(self) -> str:
-        """By the type that narwhals sees."""
+        """The kind by the narwhals type."""
         dtype = self.values.dtype
         if dtype in (nw.Categorical, nw.Enum):
             return "ordered" if nw.is_ordered_categorical(self.values) else "text"
@@ -199,7 +199,7 @@ class SeriesCells(Cells):
         return values
 
     def declared(self) -> tuple[Cell, ...]:
-        """The categories a categorical type names, in its order; empty for other types."""
+        """The categories of a categorical type, in its order; empty for other types."""
         categorical = self.values.dtype in (nw.Categorical, nw.Enum)
         return tuple(self.values.cat.get_categories().to_list()) if categorical else ()
 
@@ -213,14 +213,14 @@ class SeriesCells(Cells):
 
 
 def is_missing(value: object) -> bool:
-    """Whether a cell is empty: None, NaN, or a library's own mark."""
+    """Whether a cell is missing: None, NaN, or a library's own marker."""
     if value is None or type(value).__name__ in ("NAType", "NaTType"):
         return True
     return isinstance(value, float) and value != value
 
 
 WITH_ZONE = " with a time zone"
-_KINDS: tuple[tuple[tuple[type, ...], str], ...] = (  # in this order: a truth is a number, a moment a date
+_KINDS: tuple[tuple[tuple[type, ...], str], ...] = (  # in this order: a bool is also an int, a datetime a date
     ((bool, np.bool_), "boolean"),
     ((int, float, Decimal, np.integer, np.floating), "number"),
     ((str,), "text"),
@@ -231,7 +231,7 @@ _KINDS: tuple[tuple[tuple[type, ...], str], ...] = (  # in this order: a truth i
 
 
 def kind_of(value: object) -> str:
-    """The kind of one Python value, in words."""
+    """Return the kind of a Python value, in words."""
     cls: Any = type(value)
     kind = _kind_of_type(cls)
     return kind + WITH_ZONE if kind == "datetime" and getattr(value, "tzinfo", None) is not None else kind
@@ -243,18 +243,18 @@ def _kind_of_type(kind: type) -> str:
 
 
 def plain_value(value: Cell) -> Cell:
-    """NumPy's scalars and decimals as Python's own values."""
+    """Return NumPy scalars and decimals as Python values."""
     value = value.item() if isinstance(value, np.generic) else value
     return float(value) if isinstance(value, Decimal) else value
 
 
 def to_float(value: Cell) -> float:
-    """A number, or the microseconds of a date or a duration."""
+    """Return a number, or the microseconds of a date or a duration."""
     kind = kind_of(value)
     if kind == "number":
         try:
             return float(value)
-        except OverflowError:  # a whole number of more than 308 digits: refused by its size
+        except OverflowError:  # an integer with more than 308 digits: too large
             return math.inf
     if kind.endswith(WITH_ZONE):
         value, kind = value - EPOCH, "duration"
@@ -264,10 +264,10 @@ def to_float(value: Cell) -> float:
 
 
 class Positions(dict[Any, int]):
-    """Where a value stands among levels; one that is written otherwise (1, 1.0, "01"; True, "yes") where the level does.
+    """The position of a value among levels, also if written differently (1, 1.0, "01"; True, "yes").
 
-    A value means a level if it is the same text, else the same number, else (where the levels are one truth and its
-    opposite) the same truth, and no other level is. What means none is ``unseen``.
+    A value matches a level if it is the same text, otherwise the same number, otherwise (for two boolean levels) the
+    same truth value, and matches no other level. A value without a match is ``unseen``.
 
     Examples
     --------
@@ -297,7 +297,7 @@ class Positions(dict[Any, int]):
 
 
 def _once(keys: Iterable[Key | None]) -> dict[Key | None, int]:
-    """Positions of the keys that come once."""
+    """Return positions of the keys that occur once."""
     listed = list(keys)
     counts = Counter(listed)
     return {key: k for k, key in enumerate(listed) if key is not None and counts[key] == 1}
@@ -308,7 +308,7 @@ def _text(value: object) -> str:
 
 
 def _number(value: object) -> float | None:
-    """A value as a number, a decimal comma allowed; None for a truth value and for what is no number."""
+    """Return a value as a number, with a decimal comma allowed; None for booleans and other values."""
     text = _text(value)
     try:
         number = float(text.replace(",", ".") if text.count(",") == 1 and "." not in text else text)
@@ -322,7 +322,7 @@ def _truth(value: object) -> bool | None:
     return number == 1 if number in (0, 1) else TRUTHS.get(_text(value).lower())
 
 
-#: What a file may hold of a column of either kind.
+#: The serialized form of either kind of column.
 ANY_COLUMN = rules(
     name=either(text(), count(least=0)), weight=number(POSITIVE), style=text("plain", "categorical", "ordered")
 )
@@ -330,9 +330,9 @@ ANY_COLUMN = rules(
 
 @dataclass(frozen=True)
 class NumberColumn(Savable):
-    """A column measured by differences: numbers, dates, durations, ranks of ordered levels.
+    """A column compared by differences: numbers, dates, durations, ranks of ordered levels.
 
-    Encoded as ``(x - center) sqrt(weight) / scale``; the centre is the mean, so that 0 stands for a missing cell.
+    Encoded as ``(x - center) sqrt(weight) / scale``; the centre is the mean, so that a missing cell is 0.
     """
 
     name: Name
@@ -341,8 +341,8 @@ class NumberColumn(Savable):
     center: float
     scale: float
     levels: tuple[Cell, ...] = ()  # of an ordinal column, lowest first
-    zone: str | None = None  # of a column of date-times
-    style: str = "plain"  # plain, categorical or ordered: how the levels came
+    zone: str | None = None  # of a datetime column
+    style: str = "plain"  # plain, categorical or ordered: the type of the levels
     SAVED = rules(
         ANY_COLUMN,
         kind=text("number", "boolean", "date", "datetime", "duration", "ordinal"),
@@ -354,14 +354,14 @@ class NumberColumn(Savable):
 
     @property
     def holds(self) -> ColumnKind:
-        """What is to be read into the column."""
+        """What may be read into the column."""
         if self.kind == "ordinal":
             return "category" if "text" in map(kind_of, self.levels) else "number"
         kinds: dict[str, ColumnKind] = {"date": "date", "datetime": "date", "duration": "duration"}
         return kinds.get(self.kind, "number")
 
     def encode(self, cells: Cells) -> NDArray[np.float64]:
-        """Cells as coordinates (n,), NaN where missing."""
+        """Return cells as coordinates (n,), NaN if missing."""
         kind = cells.kind
         if self.kind == "ordinal":
             numbers = ranks(cells, self.levels)
@@ -371,7 +371,7 @@ class NumberColumn(Savable):
         return self.coordinates(numbers)
 
     def coordinates(self, numbers: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Values, ranks or moments as coordinates."""
+        """Return values, ranks or moments as coordinates."""
         coordinates: NDArray[np.float64] = (numbers - self.center) * (np.sqrt(self.weight) / self.scale)
         return coordinates
 
@@ -381,7 +381,7 @@ class NumberColumn(Savable):
         return numbers + self.center
 
     def converted(self, other: NumberColumn, coordinates: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Coordinates in another table's column as those of this one."""
+        """Convert coordinates of another table's column to this one."""
         if self.kind == "ordinal" and self.levels != other.levels:
             return self.encode(ArrayCells(self.name, np.array(other.decode(coordinates), dtype=object)))
         return self.coordinates(other.numbers(coordinates))
@@ -400,7 +400,7 @@ class NumberColumn(Savable):
             )
 
     def decode(self, coordinates: NDArray[np.floating]) -> list[Cell]:
-        """Coordinates (k,) as values of the column."""
+        """Return coordinates (k,) as values of the column."""
         numbers = self.numbers(coordinates)
         if self.kind == "number":
             return list(map(float, numbers))
@@ -417,14 +417,14 @@ class NumberColumn(Savable):
 
 @dataclass(frozen=True)
 class CategoryColumn(Savable):
-    """A column measured by equality: a prototype has a distribution over its levels."""
+    """A column compared by equality: a prototype has a distribution over its levels."""
 
     name: Name
-    kind: str  # text, boolean or number: what the levels are
+    kind: str  # text, boolean or number: the kind of levels
     weight: float
     levels: tuple[Cell, ...]
-    frequencies: tuple[float, ...]  # of the levels among the observed cells: stands in for a missing cell at a start
-    style: str = "plain"  # plain, categorical or ordered: how the levels came
+    frequencies: tuple[float, ...]  # of the levels among the observed cells: used for missing cells of starts
+    style: str = "plain"  # plain, categorical or ordered: the type of the levels
     SAVED = rules(
         ANY_COLUMN,
         kind=text("text", "boolean", "number"),
@@ -434,15 +434,15 @@ class CategoryColumn(Savable):
 
     @property
     def holds(self) -> ColumnKind:
-        """What is to be read into the column."""
+        """What may be read into the column."""
         return "category"
 
     def encode(self, cells: Cells) -> NDArray[np.int64]:
-        """Cells as positions among the levels (n,); MISSING and UNSEEN where there is none.
+        """Return the positions of cells among the levels (n,); MISSING and UNSEEN for others.
 
-        Values of another kind will do if some of them mean a level.
+        Values of another kind are allowed if some of them match a level.
         """
-        kind = cells.kind  # refuses what is no cell of a table
+        kind = cells.kind  # raises an error for values that are no cells
         places = codes(cells, self.levels)
         if (places == UNSEEN).any() and not (places >= 0).any() and category_kind(cells) != self.kind:
             raise ValueError(
@@ -451,9 +451,9 @@ class CategoryColumn(Savable):
         return places
 
     def converted(self, other: CategoryColumn, shares: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Shares (k, levels) of another table's column as those of this one.
+        """Convert shares (k, levels) of another table's column to this one.
 
-        A category that the other has not seen has no share; one that is not there any more leaves its share to the others.
+        A category not seen there has no share; the share of one that no longer exists goes to the others.
         """
         place = Positions(self.levels, UNSEEN)
         own = np.zeros((len(shares), len(self.levels)))
@@ -464,7 +464,7 @@ class CategoryColumn(Savable):
         return np.where(total > 0, own / np.where(total > 0, total, 1.0), np.asarray(self.frequencies))
 
     def decode(self, probabilities: NDArray[np.floating]) -> list[Cell]:
-        """The mode of each distribution (k, levels)."""
+        """Return the mode of each distribution (k, levels)."""
         return [self.levels[i] for i in probabilities.argmax(1)]
 
 
@@ -474,7 +474,7 @@ def any_observed(cells: Cells) -> bool:
 
 
 def category_kind(cells: Cells) -> str:
-    """What the levels of a column are; dates are no categories."""
+    """Return the kind of a column's levels; dates are not categories."""
     kind = cells.kind
     if kind in TEMPORAL:
         raise ValueError(
@@ -488,7 +488,7 @@ def category_kind(cells: Cells) -> str:
 
 
 def codes(cells: Cells, levels: Sequence[Cell]) -> NDArray[np.int64]:
-    """Positions of cells among ``levels``, however they are written."""
+    """Return positions of cells among ``levels``, however written."""
     position = Positions(levels, UNSEEN)
     position[None] = MISSING
     out = np.empty(len(cells), dtype=np.int64)
@@ -498,7 +498,7 @@ def codes(cells: Cells, levels: Sequence[Cell]) -> NDArray[np.int64]:
 
 
 def first_of(cells: Cells, wanted: NDArray[np.bool_], most: int) -> list[Cell]:
-    """The first different values among the wanted cells."""
+    """Return the first distinct values among the wanted cells."""
     values: dict[Cell, None] = {}
     for start, part in cells.chunks():
         for row in np.flatnonzero(wanted[start : start + len(part)]):
@@ -509,7 +509,7 @@ def first_of(cells: Cells, wanted: NDArray[np.bool_], most: int) -> list[Cell]:
 
 
 def ranks(cells: Cells, levels: Sequence[Cell]) -> NDArray[np.float64]:
-    """Ranks of cells among ordered ``levels``, NaN where missing; a level without a place is refused."""
+    """Return ranks of cells among ordered ``levels``, NaN if missing; raise an error for an unknown level."""
     places = codes(cells, levels)
     if (places == UNSEEN).any():
         row = int((places == UNSEEN).argmax())
@@ -522,7 +522,7 @@ def ranks(cells: Cells, levels: Sequence[Cell]) -> NDArray[np.float64]:
 
 
 def distinct(cells: Cells, most: int) -> list[Cell]:
-    """The values of a column, sorted or in the order its type declares; too many are refused."""
+    """Return the values of a column, sorted or in its type's order; raise an error for too many."""
     seen: set[Cell] = set()
     for _, part in cells.chunks():
         seen.update(part)
@@ -539,7 +539,7 @@ def distinct(cells: Cells, most: int) -> list[Cell]:
 
 
 def refuse_unwritable(values: Iterable[Cell], where: str) -> None:
-    """Refuse text with half a character (a lone surrogate), which no file or page can hold."""
+    """Raise an error for text with a lone surrogate, which no file or page can hold."""
     for value in values:
         if kind_of(value) == "text" and not is_writable(value):
             raise ValueError(

@@ -1,4 +1,4 @@
-"""Objects known only by how much they differ."""
+"""Objects known only by their dissimilarities."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ HASHES = (0xBF58476D1CE4E5B9, 0x94D049BB133111EB, 0xD6E8FEB86659FD93)
 
 
 def aligned(X: Any) -> Any:
-    """A data frame of dissimilarities with its columns in the order of its rows; refused where they name other objects."""
+    """Order a data frame's columns of dissimilarities like its rows; raise an error if they name other objects."""
     index, columns = getattr(X, "index", None), getattr(X, "columns", None)
     if index is None or columns is None or callable(index) or len(index) != len(columns):
         return X
@@ -39,7 +39,7 @@ def aligned(X: Any) -> Any:
 
 
 def _are_numbers(names: Sequence[object]) -> bool:
-    """Whether names only count the objects, as those that pandas gives do."""
+    """Whether names only count the objects, like default pandas labels."""
     return any([str(name) for name in names] == [str(first + i) for i in range(len(names))] for first in (0, 1))
 
 
@@ -48,7 +48,7 @@ class Dissimilarities(base.Space):
     """Objects described by their dissimilarities to n training objects.
 
     A prototype is one of these objects (a tensor ``(k,)`` of indices), or a weighted mean of them (``(k, n + 1)``: the
-    weights, then half the weighted mean of the dissimilarities among them, as ``AffineDistance`` reads it).
+    weights, then half the weighted mean of the dissimilarities among them, as used by ``AffineDistance``).
     """
 
     n_objects: int = 0
@@ -57,7 +57,7 @@ class Dissimilarities(base.Space):
     SAVED = rules(n_objects=count(size="p"), names=listed(text()), dtype=numeric_type)
 
     def check_prototypes(self, prototypes: Tensor) -> None:
-        """Weights of all objects and a constant, or the numbers of objects."""
+        """Check weights of all objects and a constant, or object indices."""
         base.refuse_odd_numbers(prototypes)
         if prototypes.ndim == 1:
             sound = (prototypes == prototypes.round()) & (prototypes >= 0) & (prototypes < self.n_objects)
@@ -67,7 +67,7 @@ class Dissimilarities(base.Space):
             raise Misfit("model_.prototypes should have a weight for every object")
 
     def check(self, estimator: BaseEstimator, X: object, *, reset: bool) -> NDArray[np.floating]:
-        """A square matrix of dissimilarities to fit; afterwards one column for each training object."""
+        """Return a square matrix of dissimilarities in a fit; afterwards one column per training object."""
         from sklearn.utils.validation import check_array, validate_data
 
         raw = raw_data(X)
@@ -78,7 +78,7 @@ class Dissimilarities(base.Space):
         kinds: dict[str, Any] = {"dtype": [np.float64, np.float32], "accept_sparse": False, "ensure_all_finite": False}
         if reset or hasattr(X, "columns"):
             d = raw.checked_by(validate_data, estimator, X, reset=reset, **kinds)
-        else:  # columns stand for the training objects in their order, and need no names
+        else:  # columns are the training objects in order, and need no names
             d = raw.checked_by(check_array, X, estimator=estimator, **kinds)
             base.refuse_other_width(estimator, d)
         if reset:
@@ -88,44 +88,44 @@ class Dissimilarities(base.Space):
         return base.symmetric(d) if reset else d
 
     def fit(self, X: NDArray[np.floating], *, dtype: torch.dtype) -> Dissimilarities:
-        """Remember the number of objects."""
+        """Store the number of objects."""
         return replace(self, n_objects=len(X), dtype=dtype)
 
     def named(self, names: Sequence[str]) -> Self:
-        """With the names of the columns."""
+        """Return a copy with the names of the columns."""
         return replace(self, names=tuple(map(str, names)))
 
     def encode(self, X: NDArray[np.floating]) -> Tensor:
-        """Dissimilarities as a tensor; shares memory with ``X`` where the type allows."""
+        """Return dissimilarities as a tensor; shares memory with ``X`` if the type allows."""
         rows = np.ascontiguousarray(X, dtype=np.float32 if self.dtype == torch.float32 else np.float64)
         return torch.from_numpy(rows if rows.flags.writeable else rows.copy())
 
     def decode(self, prototypes: Tensor) -> NDArray[np.int64] | NDArray[np.floating]:
-        """Indices (k,) of the training objects that are prototypes, or weights (k, n) of all of them."""
+        """Return indices (k,) of the training objects that are prototypes, or weights (k, n) of all of them."""
         if prototypes.ndim == 1:
             return prototypes.cpu().numpy().astype(np.int64)
         return prototypes[:, :-1].cpu().numpy()
 
     def encode_prototypes(self, prototypes: object) -> Tensor:
-        """Prototypes given as indices of training objects."""
+        """Return prototypes from indices of training objects."""
         rows = np.asarray(as_plain(prototypes, "init"))
         return torch.as_tensor(base.check_indices("init", rows, self.n_objects), dtype=self.dtype)
 
     def starts(self, x: Tensor, rows: Tensor) -> Tensor:
-        """The indices themselves."""
+        """Return the indices."""
         return rows.to(self.dtype)
 
     @property
     def attributes(self) -> Sequence[str]:
-        """Dissimilarities don't add up over attributes."""
+        """Empty: dissimilarities are not sums over attributes."""
         return []
 
     def prototype_shape(self, prototypes: Tensor) -> tuple[int, ...]:
-        """As many dissimilarities as there are training objects."""
+        """Return the number of training objects."""
         return (self.n_objects,)
 
     def keys(self, x: Tensor) -> NDArray[np.uint64]:
-        """A number per object from the dissimilarities in its row, whatever their order and however often each occurs."""
+        """Return a hash of the dissimilarities in each row, whatever their order and multiplicity."""
         rows = np.asarray(x)
         keys = np.zeros(len(rows), dtype=np.uint64)
         for start in range(0, len(rows), base.BLOCK_ROWS):
@@ -139,6 +139,6 @@ class Dissimilarities(base.Space):
 
     @classmethod
     def samples(cls, generator: torch.Generator, n: int) -> Tensor:
-        """Distances between Gaussian points in the plane."""
+        """Return distances between Gaussian points in the plane."""
         points = torch.randn((n, 2), generator=generator, dtype=torch.float64)
         return torch.cdist(points, points, compute_mode="donot_use_mm_for_euclid_dist")

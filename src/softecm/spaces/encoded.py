@@ -1,4 +1,4 @@
-"""Rows of a table as the distances see them, and where columns lie among the coordinates of a prototype."""
+"""Encoded rows of a table, and the positions of columns among the coordinates of a prototype."""
 
 from __future__ import annotations
 
@@ -17,23 +17,21 @@ from softecm.spaces.columns import ROWS
 
 @dataclass(frozen=True)
 class Layout:
-    """Where the columns of a table lie among the coordinates of a prototype: numbers first, then levels in a row.
+    """The positions of a table's columns among the coordinates of a prototype: numbers first, then levels in a row.
 
-    A code beyond a column's levels marks a cell without one: ``levels`` an unseen category, ``levels + 1`` a gap.
+    A code beyond a column's levels has special meaning: ``levels`` an unseen category, ``levels + 1`` a missing cell.
     """
 
     number_weights: tuple[float, ...]
     category_weights: tuple[float, ...]
-    levels: tuple[int, ...]  # how many categories each categorical column has
-    heights: tuple[
-        float, ...
-    ]  # what a certain category is encoded as: a prototype's coordinate is height * probability
-    order: tuple[int, ...]  # place of each of the user's columns among numbers, then categories
-    names: tuple[str, ...] = ()  # of the user's columns, in their order
+    levels: tuple[int, ...]  # number of categories of each categorical column
+    heights: tuple[float, ...]  # the encoding of a certain category: a prototype's coordinate is height * probability
+    order: tuple[int, ...]  # position of each of the user's columns among numbers, then categories
+    names: tuple[str, ...] = ()  # of the user's columns, in order
 
     @property
     def width(self) -> int:
-        """Coordinates of a prototype."""
+        """Number of coordinates of a prototype."""
         return len(self.number_weights) + sum(self.levels)
 
     @cached_property
@@ -43,12 +41,12 @@ class Layout:
 
     @cached_property
     def slots(self) -> NDArray[np.int64]:
-        """First row of each categorical column in a lookup table, which has two rows more a column: unseen and gap."""
+        """First row of each categorical column in a lookup table, with two extra rows per column: unseen and missing."""
         return self.starts + 2 * np.arange(len(self.levels))
 
     @property
     def n_slots(self) -> int:
-        """Rows of a lookup table."""
+        """Number of rows of a lookup table."""
         return sum(self.levels) + 2 * len(self.levels)
 
     @cached_property
@@ -62,27 +60,27 @@ class Layout:
         return np.arange(sum(self.levels)) + 2 * self.column
 
     def by_level(self, values: Sequence[float]) -> NDArray[np.float64]:
-        """One value a column, repeated for each of its levels."""
+        """Return one value per column, repeated for each of its levels."""
         return np.repeat(np.asarray(values, dtype=np.float64), self.levels)
 
 
 @dataclass(frozen=True)
 class EncodedTable(ByRow):
-    """Objects of a table as the distances see them; cut into blocks like a tensor."""
+    """Encoded objects of a table; sliced into blocks like a tensor."""
 
     numbers: Tensor  # (n, p), 0 where missing
     codes: Tensor  # (n, q), unsigned bytes or int32
-    observed: Tensor | None  # (n, p) bool; None where nothing at all is missing or unseen
+    observed: Tensor | None  # (n, p) bool; None if nothing is missing or unseen
     scale: Tensor | None  # (n,): sum of weights over sum of observed weights; None likewise
     layout: Layout
-    known: dict[Hashable, EncodedTable] = field(default_factory=dict, compare=False, repr=False)  # made of it once
+    known: dict[Hashable, EncodedTable] = field(default_factory=dict, compare=False, repr=False)  # cached variants
 
     def __len__(self) -> int:
         return len(self.numbers)
 
     @cached_property
     def codes_are_known(self) -> bool:
-        """Whether every code is one of its column's levels, or marks an unseen category or a gap; one pass, once."""
+        """Whether every code is a level of its column, unseen or missing; cached."""
         if not self.codes.numel():
             return True
         highest = torch.tensor(self.layout.levels, device=self.codes.device) + 1
@@ -91,19 +89,19 @@ class EncodedTable(ByRow):
 
     @property
     def is_cuda(self) -> bool:
-        """Whether the table lies on a GPU."""
+        """Whether the table is on a GPU."""
         return bool(self.numbers.is_cuda)
 
     @property
     def there(self) -> Tensor | None:
-        """Which cells (n, columns) are there, numbers first; None: all of them."""
+        """Which cells (n, columns) are observed, numbers first; None: all of them."""
         if self.observed is None:
             return None
         gaps = torch.tensor(self.layout.levels, device=self.codes.device) + 1
         return torch.cat([self.observed, self.codes != gaps], 1)
 
     def keys(self) -> NDArray[np.uint64]:
-        """Numbers of the objects' content, gaps included."""
+        """Return hashes of the objects' content, including missing cells."""
         parts = []
         for start in range(0, len(self), ROWS):
             block = self[start : start + ROWS]

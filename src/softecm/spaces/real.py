@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 class Extent(NamedTuple):
-    """How many columns every block has, and between which numbers it lies."""
+    """The number of columns of every block, and the range of its numbers."""
 
     columns: int
     low: float
@@ -31,26 +31,26 @@ class Extent(NamedTuple):
 
     @classmethod
     def of_sparse(cls, X: Any) -> Extent:
-        """Of sparse rows: zeros count where there are any."""
+        """Return the extent of sparse rows, including zeros if there are any."""
         n, columns = X.shape
         low, high = float(np.min(X.data, initial=np.inf)), float(np.max(X.data, initial=-np.inf))
         zeros = X.nnz < n * columns or not X.nnz
         return cls(int(columns), min(low, 0.0), max(high, 0.0)) if zeros else cls(int(columns), low, high)
 
     def merge(self, other: Extent) -> Extent:
-        """Two blocks together; blocks of another width are refused before."""
+        """Merge two blocks, already checked for equal width."""
         return Extent(self.columns, min(self.low, other.low), max(self.high, other.high))
 
 
 @dataclass(frozen=True)
 class RealVectors(Space):
-    """Rows of numbers, encoded as they are: dense, or, where the fit was given such, sparse."""
+    """Rows of numbers, unscaled: dense, or sparse if the fit had sparse rows."""
 
     n_features: int = 0
     names: tuple[str, ...] = ()
     dtype: torch.dtype = field(default=torch.float64)
     sparse: bool = False
-    expected: tuple[str, ...] = ()  # what the columns must be, where the metric compares certain ones
+    expected: tuple[str, ...] = ()  # required columns, if the metric compares certain ones
     SAVED = rules(
         n_features=count(size="p"),
         names=listed(text()),
@@ -60,7 +60,7 @@ class RealVectors(Space):
     )
 
     def check(self, estimator: BaseEstimator, X: object, *, reset: bool) -> Any:
-        """A finite matrix of numbers, as scikit-learn checks it; a sparse space also takes dense rows."""
+        """Return a finite numeric matrix, checked by scikit-learn; a sparse space also takes dense rows."""
         from sklearn.utils.validation import validate_data
 
         raw = raw_data(X)
@@ -81,12 +81,12 @@ class RealVectors(Space):
         if self.expected:
             self._refuse_other_columns(rows.shape[1], getattr(estimator, "feature_names_in_", ()))
         rows = canonical(rows) if self.sparse else rows
-        if not reset:  # a fit refuses them by their range
+        if not reset:  # a fit checks the range
             refuse_large(float(np.max(np.abs(rows.data if self.sparse else rows), initial=0.0)), self.dtype)
         return rows
 
     def _refuse_other_columns(self, n_columns: int, columns: Sequence[str]) -> None:
-        """Refuse columns other than those that the metric compares, or in another order."""
+        """Raise an error unless columns are those of the metric, in order."""
         if n_columns != len(self.expected):
             raise ValueError(
                 f"X must have {len(self.expected)} columns for this metric, {' and '.join(self.expected)}; got "
@@ -102,7 +102,7 @@ class RealVectors(Space):
 
     @property
     def shape(self) -> tuple[int, ...]:
-        """One coordinate a column."""
+        """One coordinate per column."""
         return (self.n_features,)
 
     @property
@@ -111,7 +111,7 @@ class RealVectors(Space):
         return ["number"] * self.n_features
 
     def describe(self, X: Any) -> Extent:
-        """The number of columns, and the range of the numbers."""
+        """Return the number of columns, and the range of the numbers."""
         if self.sparse:
             extent = Extent.of_sparse(X)
         else:
@@ -120,29 +120,29 @@ class RealVectors(Space):
         return extent
 
     def fit_described(self, description: Extent, *, dtype: torch.dtype) -> RealVectors:
-        """Remember the number of columns."""
+        """Store the number of columns."""
         refuse_range(description.low, description.high, dtype)
         return replace(self, n_features=description.columns, dtype=dtype)
 
     def named(self, names: Sequence[str]) -> Self:
-        """With the names of the columns."""
+        """Return a copy with the names of the columns."""
         return replace(self, names=tuple(map(str, names)))
 
     def encode(self, X: Any) -> Tensor | SparseRows:
-        """Rows as a tensor (n, p), or as they are where they are sparse; shares memory with ``X`` where the type allows."""
+        """Return rows as a tensor (n, p), or unchanged if sparse; shares memory with ``X`` if the type allows."""
         if self.sparse:
             return SparseRows.of(X, self.dtype)
         numpy_dtype = np.float32 if self.dtype == torch.float32 else np.float64
         rows = np.ascontiguousarray(X, dtype=numpy_dtype)
-        # torch refuses to promise not to write into a read-only array; nothing here ever does.
+        # torch warns about read-only arrays; nothing writes here.
         return torch.from_numpy(rows if rows.flags.writeable else rows.copy())
 
     def decode(self, prototypes: Tensor) -> NDArray[np.floating]:
-        """Prototypes as an array (k, p)."""
+        """Return prototypes as an array (k, p)."""
         return prototypes.cpu().numpy()
 
     def encode_prototypes(self, prototypes: object) -> Tensor:
-        """Prototypes given as (k, p) numbers."""
+        """Return prototypes from (k, p) numbers."""
         rows = as_numbers(prototypes, "init")
         if rows.ndim != 2 or rows.shape[1] != self.n_features:
             raise ValueError(
@@ -152,17 +152,17 @@ class RealVectors(Space):
         return torch.as_tensor(rows, dtype=self.dtype)
 
     def starts(self, x: Tensor | SparseRows, rows: Tensor) -> Tensor:
-        """Copies of the chosen objects, written out in full."""
+        """Return dense copies of the chosen objects."""
         chosen = x[rows]
         return chosen.dense() if isinstance(chosen, SparseRows) else chosen.clone()
 
     def middle(self, x: Tensor | SparseRows, rows: Tensor) -> Tensor:
-        """The mean of the chosen objects."""
+        """Return the mean of the chosen objects."""
         chosen = x[rows]
         return chosen.mean()[None] if isinstance(chosen, SparseRows) else chosen.mean(0)[None]
 
     def keys(self, x: Tensor | SparseRows) -> NDArray[np.uint64]:
-        """The same for sparse rows as for dense ones."""
+        """Return hashes, equal for sparse and dense rows."""
         return x.keys if isinstance(x, SparseRows) else content_keys(x.numpy())
 
     @property
@@ -172,22 +172,22 @@ class RealVectors(Space):
 
     @property
     def attributes(self) -> Sequence[str]:
-        """Column names, or x0, x1, ... where the data had none."""
+        """Column names, or x0, x1, ... if the data have none."""
         return self.names or self.expected or [f"x{j}" for j in range(self.n_features)]
 
     @classmethod
     def samples(cls, generator: torch.Generator, n: int) -> Tensor:
-        """Gaussian rows in four dimensions."""
+        """Return Gaussian rows in four dimensions."""
         return torch.randn((n, 4), generator=generator, dtype=torch.float64)
 
 
 def mixed_metric() -> str:
-    """The metric that takes missing cells, for a message."""
+    """Return the metric that takes missing cells, for a message."""
     return worded("SoftECM(metric='mixed')", option("metric", "mixed"))
 
 
 def _where_infinite(raw: RawData) -> str:
-    """The first infinite cell of a table, and what to do about it; empty where there is none."""
+    """Return the first infinite cell of a table with a remedy, or ""."""
     if raw.is_sparse:
         return "in a sparse matrix. Leave such rows out, or put numbers there: X.data[~np.isfinite(X.data)] = 0."
     rows = np.asarray(raw.value, dtype=np.float64)

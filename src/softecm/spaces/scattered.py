@@ -1,4 +1,4 @@
-"""Objects that are not where the prototypes are: blocks on disk or on the workers of a cluster, or all on a GPU."""
+"""Objects away from the prototypes: blocks on disk or on the workers of a cluster, or all on a GPU."""
 
 from __future__ import annotations
 
@@ -17,30 +17,30 @@ T = TypeVar("T")
 
 
 class Block(NamedTuple):
-    """Some of the objects, encoded, on the device where they are computed."""
+    """Some of the objects, encoded, on their device."""
 
-    name: str  # how messages call it
-    first: int  # number of its first object among all
+    name: str  # in messages
+    first: int  # index of its first object among all
     objects: Encoded
-    weights: Tensor | None  # (n,), how much each object counts
+    weights: Tensor | None  # (n,), weights of the objects
 
     @property
     def device(self) -> torch.device:
-        """Where its tensors lie."""
+        """The device of its tensors."""
         x = self.objects
         tensor = next((t for t in (x, *getattr(x, "__dict__", {}).values()) if isinstance(t, Tensor)), None)
         return torch.device("cpu") if tensor is None else tensor.device
 
 
 class Scattered(ABC):
-    """All objects of a problem as a number of blocks, of which a few are in memory at a time.
+    """All objects of a problem as blocks, of which a few are in memory at a time.
 
-    A round of the algorithm is a sum over objects, so that it needs one operation only: a function of each block, and the
-    sum of its answers. The blocks' answers are added up along a tree that depends on their number alone, so that neither
-    the workers nor their pace change a bit of the result.
+    An iteration of the algorithm is a sum over objects, so it needs one operation only: a function of each block, and
+    the sum of its results. The results are added along a tree that depends only on the number of blocks, so that
+    neither the workers nor their timing change a bit of the result.
     """
 
-    device: torch.device | None = None  # of the only block, where there is one that keeps what is computed
+    device: torch.device | None = None  # of a single block that keeps its results
 
     @abstractmethod
     def __len__(self) -> int:
@@ -53,14 +53,15 @@ class Scattered(ABC):
 
     @abstractmethod
     def total(self, function: Callable[[Block], T], merge: Callable[[T, T], T]) -> T:
-        """``function`` of every block, its answers merged pair by pair: neighbours first, then pairs of pairs."""
+        """Apply ``function`` to every block and merge its results in pairs: neighbours first, then pairs of pairs."""
 
 
 @dataclass(frozen=True)
 class OnDevice(Scattered):
-    """All objects in one block on a GPU, while prototypes of a few numbers stay in main memory.
+    """All objects in one block on a GPU, with small prototypes in main memory.
 
-    A prototype step is hundreds of operations on these numbers, each of which costs a GPU more to launch than to compute.
+    A prototype step has hundreds of operations on these few numbers; on a GPU each launch costs more than the
+    computation.
     """
 
     block: Block
@@ -68,7 +69,7 @@ class OnDevice(Scattered):
 
     @staticmethod
     def of(x: Encoded, weights: Tensor | None, device: torch.device) -> OnDevice:
-        """These objects; without weights each counts once."""
+        """Return these objects; without weights each counts once."""
         return OnDevice(Block("objects", 0, x, weights), device)
 
     def __len__(self) -> int:
@@ -81,5 +82,5 @@ class OnDevice(Scattered):
         return float(len(self)) if weights is None else float(weights.sum())
 
     def total(self, function: Callable[[Block], T], merge: Callable[[T, T], T]) -> T:
-        """``function`` of the block."""
+        """Return ``function`` of the block."""
         return function(self.block)

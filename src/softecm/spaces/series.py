@@ -1,4 +1,4 @@
-"""Time series: steps before channels, of equal or unequal length, with gaps."""
+"""Time series: steps before channels, of equal or unequal length, with missing values."""
 
 from __future__ import annotations
 
@@ -23,38 +23,38 @@ if TYPE_CHECKING:
     from sklearn.base import BaseEstimator
 
 
-COARSEST = (8, 6, 5, 4, 3, 2)  # steps that may be taken together
-SHORTEST = 16  # steps that remain
-TABLE_COLUMNS = 3  # rows of so few numbers are a table rather than series
-KEY_BITS = 6  # of a value in single precision that decide where a series stands among the others
-LEVEL = 1e3  # times the deviation of a series' steps: beyond this single precision loses what differs
-SMALLEST = 1e-12  # deviation of steps, and one over it the largest value, of which single precision has squares
-DETAIL = 0.75  # of the variance that remains
+COARSEST = (8, 6, 5, 4, 3, 2)  # steps merged into one
+SHORTEST = 16  # minimum number of remaining steps
+TABLE_COLUMNS = 3  # rows with so few numbers are a table rather than series
+KEY_BITS = 6  # of a single-precision value, used to order series
+LEVEL = 1e3  # times the deviation of a series' steps: above, single precision loses the differences
+SMALLEST = 1e-12  # smallest deviation of steps, and one over the largest value, with squares in single precision
+DETAIL = 0.75  # share of the variance to keep
 
 
 @dataclass(frozen=True, eq=False)
 class SeriesBatch(ByRow):
-    """Series as the distances see them: padded values, lengths, which cells were observed, and what is known of each.
+    """Encoded series: padded values, lengths, observed cells, and cached results.
 
-    ``known`` holds numbers a metric has computed for each series once (its Soft-DTW with itself, say), ``recent`` its
-    distances to a few prototypes, by the metric and the bytes of the prototype.
+    ``known`` holds a metric's number for each series (such as its Soft-DTW with itself), ``recent`` its distances to a
+    few prototypes, by metric and bytes of the prototype.
     """
 
     values: Tensor  # (n, L, d), zeros beyond the end
-    lengths: Tensor | None = None  # (n,), None where all are L
-    observed: Tensor | None = None  # (n, L, d) bool, None where every cell within the lengths was
+    lengths: Tensor | None = None  # (n,), None if all are L
+    observed: Tensor | None = None  # (n, L, d) bool, None if all cells within the lengths are observed
     known: dict[Hashable, Tensor] = field(default_factory=dict)
     recent: dict[Hashable, Tensor] = field(default_factory=dict, init=False)
 
     @property
     def ends(self) -> Tensor:
-        """How many steps each series has (n,)."""
+        """Number of steps of each series (n,)."""
         n, longest = self.values.shape[:2]
         return torch.full((n,), longest, device=self.values.device) if self.lengths is None else self.lengths
 
     @property
     def inside(self) -> Tensor:
-        """Which steps lie within each series (n, L)."""
+        """Which steps are within each series (n, L)."""
         return torch.arange(self.values.shape[1], device=self.values.device) < self.ends[:, None]
 
     def __len__(self) -> int:
@@ -66,7 +66,7 @@ class SeriesBatch(ByRow):
         return super().__getitem__(rows)
 
     def to(self, device: torch.device) -> Self:
-        """The same on another device."""
+        """Return a copy on another device."""
         return self if self.values.device == device else super().to(device)
 
 
@@ -74,12 +74,12 @@ EncodedSeries: TypeAlias = SeriesBatch | Tensor  # a plain tensor: equal lengths
 
 
 def as_batch(x: EncodedSeries) -> SeriesBatch:
-    """Series or a plain tensor (n, L, d), as a batch."""
+    """Return series or a plain tensor (n, L, d) as a batch."""
     return x if isinstance(x, SeriesBatch) else SeriesBatch(x)
 
 
 def to_list(X: object, layout: str = "tslearn") -> list[NDArray[np.float64]]:
-    """Raw series in any of the usual forms as a list of (steps, channels) arrays; trailing NaN steps are padding.
+    """Return raw series in any usual form as a list of (steps, channels) arrays; trailing NaN steps are padding.
 
     Parameters
     ----------
@@ -136,14 +136,14 @@ def to_list(X: object, layout: str = "tslearn") -> list[NDArray[np.float64]]:
 
 
 def _are_plain(rows: Sequence[NDArray[np.float64]]) -> bool:
-    """Whether nothing is missing, too short or too large: the usual case, seen at once."""
+    """Whether nothing is missing, too short or too large: a fast check for the usual case."""
     if not rows[0].size or min(map(len, rows)) < 2:
         return False
-    return bool(np.abs(np.concatenate(rows)).max() <= LARGEST)  # NaN is not
+    return bool(np.abs(np.concatenate(rows)).max() <= LARGEST)  # false for NaN
 
 
 def _trimmed(row: NDArray[np.float64], i: int) -> NDArray[np.float64]:
-    """The series without its padding."""
+    """Return the series without its padding."""
     if row.size == 0:
         raise ValueError(
             f"X must hold series with steps and channels; got shape {row.shape} in {place('series', i)}. Leave it out."
@@ -175,7 +175,7 @@ def _trimmed(row: NDArray[np.float64], i: int) -> NDArray[np.float64]:
 
 
 def filled(row: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Missing steps inside a series on the straight line between their neighbours; at its ends the nearest value."""
+    """Interpolate missing steps linearly; extend the nearest value at the ends."""
     missing = np.isnan(row)
     if not missing.any():
         return row
@@ -188,12 +188,12 @@ def filled(row: NDArray[np.float64]) -> NDArray[np.float64]:
 
 
 def filled_each(rows: Sequence[NDArray[np.float64]]) -> list[NDArray[np.float64]]:
-    """The same of each series; most often nothing is missing."""
+    """Fill each series; fast if nothing is missing."""
     return list(map(filled, rows)) if np.isnan(np.concatenate(rows)).any() else list(rows)
 
 
 def resampled(row: NDArray[np.float64], length: int) -> NDArray[np.float64]:
-    """The series drawn over its whole span with another number of steps."""
+    """Resample a series over its whole span to another number of steps."""
     if len(row) == length:
         return row
     old, new = np.linspace(0.0, 1.0, len(row)), np.linspace(0.0, 1.0, length)
@@ -201,7 +201,7 @@ def resampled(row: NDArray[np.float64], length: int) -> NDArray[np.float64]:
 
 
 def in_blocks(batch: SeriesBatch, steps: int) -> SeriesBatch:
-    """Means over blocks of so many steps; the last block of a series may be shorter."""
+    """Return means over blocks of ``steps`` steps; the last block of a series may be shorter."""
     n, longest, d = batch.values.shape
     blocks = -(-longest // steps)
     padded = SeriesBatch(torch.nn.functional.pad(batch.values, (0, 0, 0, blocks * steps - longest)), batch.ends)
@@ -211,7 +211,7 @@ def in_blocks(batch: SeriesBatch, steps: int) -> SeriesBatch:
 
 
 def steps_variance(batch: SeriesBatch) -> float:
-    """Mean variance of the series about their own means."""
+    """Return the mean variance of the series around their own means."""
     if batch.lengths is None:
         return float(batch.values.double().var(1, correction=0).sum(-1).mean())
     inside, values, counts = batch.inside[..., None], batch.values.double(), batch.lengths[:, None, None].double()
@@ -221,38 +221,38 @@ def steps_variance(batch: SeriesBatch) -> float:
 
 @dataclass(frozen=True)
 class Lengths:
-    """How many series have how many steps."""
+    """The number of series of each length."""
 
     counts: dict[int, int]
     channels: int
 
     @classmethod
     def of(cls, rows: Sequence[Sized], channels: int) -> Lengths:
-        """Those of some series."""
+        """Count the lengths of some series."""
         lengths, counts = np.unique(list(map(len, rows)), return_counts=True)
         return cls(dict(zip(lengths.tolist(), counts.tolist(), strict=True)), channels)
 
     def merge(self, other: Lengths) -> Lengths:
-        """Two blocks together."""
+        """Merge two blocks."""
         steps = sorted({*self.counts, *other.counts})
         return Lengths({s: self.counts.get(s, 0) + other.counts.get(s, 0) for s in steps}, self.channels)
 
     def median(self) -> int:
-        """The median length, as ``np.median`` of all lengths gives it, rounded down."""
+        """Return the median length, rounded down."""
         lengths = np.array(sorted(self.counts))
         ends = np.cumsum([self.counts[int(s)] for s in lengths])
         middle = [lengths[np.searchsorted(ends, place, side="right")] for place in ((ends[-1] - 1) // 2, ends[-1] // 2)]
         return int(np.mean(middle))
 
 
-MOST_STEPS = 10**6  # of a series: more than any file holds
-#: What a file may hold of the options that metrics on series pass on to their space.
+MOST_STEPS = 10**6  # of a series in a file
+#: The serialized options that series metrics pass to their space.
 OPTIONS = rules(length=either(text("median", "max"), count(least=2, most=MOST_STEPS)), layout=text("tslearn", "aeon"))
 
 
 @dataclass(frozen=True)
 class SeriesSpace(Space, savable=False):
-    """What all spaces of series have in common: options, and that prototypes are shown as curves."""
+    """The common part of all spaces of series: options, and prototypes shown as curves."""
 
     length: int | str = "median"
     layout: str = "tslearn"
@@ -269,11 +269,11 @@ class SeriesSpace(Space, savable=False):
 
     @property
     def steps(self) -> int:
-        """The prototypes' length; 0 where the data decide, which the space does not know yet."""
+        """The prototypes' length; 0 if it depends on data not yet seen."""
         return 0 if isinstance(self.length, str) else self.length
 
     def _length_of(self, lengths: Lengths) -> int:
-        """The prototypes' length, for objects of such lengths."""
+        """Return the prototypes' length for these lengths of objects."""
         if self.steps:
             return self.steps
         check_choice("length", self.length, ("median", "max"), "Or give a number of steps.")
@@ -281,32 +281,32 @@ class SeriesSpace(Space, savable=False):
 
     @abstractmethod
     def drawn(self, X: Any) -> list[NDArray[np.float64]]:
-        """Checked series as (L, d) arrays to draw."""
+        """Return checked series as (L, d) arrays to draw."""
 
     @abstractmethod
     def curves(self, prototypes: Tensor) -> list[NDArray[np.float64]]:
-        """Prototypes as (L, d) arrays to draw."""
+        """Return prototypes as (L, d) arrays to draw."""
 
     @property
     def channels(self) -> Sequence[str]:
-        """What the channels are called."""
+        """The names of the channels."""
         return [f"channel {k + 1}" for k in range(self.n_channels)]
 
 
 @dataclass(frozen=True)
 class SteppedSeries(SeriesSpace, savable=False):
-    """Series that are encoded as they are, step by step, and so are prototypes."""
+    """Series encoded step by step without change, like their prototypes."""
 
     holds_series = True
 
     def check_prototypes(self, prototypes: Tensor) -> None:
-        """Of any length."""
+        """Allow any length."""
         if prototypes.ndim != 3 or prototypes.shape[2] != self.n_channels:
             raise Misfit(f"model_.prototypes should be series of {self.n_channels} channels")
         refuse_odd_numbers(prototypes)
 
     def starts(self, x: EncodedSeries, rows: Tensor) -> Tensor:
-        """The chosen series, drawn over the prototypes' length."""
+        """Return the chosen series, resampled to the prototypes' length."""
         batch = as_batch(x)
         picked = batch[rows]
         length = self.steps or picked.values.shape[1]
@@ -317,7 +317,7 @@ class SteppedSeries(SeriesSpace, savable=False):
         return torch.as_tensor(np.stack(drawn), dtype=picked.values.dtype, device=picked.values.device)
 
     def coarser(self, x: EncodedSeries) -> tuple[Self, SeriesBatch] | None:
-        """Means over as many steps as leave most of the variance; None where even two would not."""
+        """Return means over as many steps as keep most of the variance; None if even two keep too little."""
         batch, length = as_batch(x), self.steps
         curves = self.curves_behind(batch)
         wanted = DETAIL * steps_variance(curves)
@@ -327,11 +327,11 @@ class SteppedSeries(SeriesSpace, savable=False):
         return None
 
     def curves_behind(self, batch: SeriesBatch) -> SeriesBatch:
-        """The series whose detail says how coarse encoded ones may be."""
+        """Return the series whose detail limits the coarsening of encoded ones."""
         return batch
 
     def single(self, x: EncodedSeries) -> tuple[Self, SeriesBatch] | None:
-        """Where the series' own movement is not small beside their level, nor near the ends of the range."""
+        """Return series in single precision, unless variation is small relative to level or values are near the limits."""
         batch = as_batch(x)
         moves, top = steps_variance(batch) ** 0.5, float(batch.values.abs().max())
         if self.dtype != torch.float64 or not (moves > SMALLEST and top < min(LEVEL * moves, 1.0 / SMALLEST)):
@@ -339,7 +339,7 @@ class SteppedSeries(SeriesSpace, savable=False):
         return replace(self, dtype=torch.float32), replace(batch, values=batch.values.float(), known={})
 
     def finer(self, prototypes: Tensor, coarse: Space) -> Tensor:
-        """Drawn over this space's length."""
+        """Resample to this space's length."""
         length, prototypes = self.shape[0], prototypes.to(self.dtype)
         flat = prototypes.reshape(-1, *prototypes.shape[-2:]).transpose(1, 2)
         drawn = torch.nn.functional.interpolate(flat, length, mode="linear", align_corners=False)
@@ -356,10 +356,10 @@ class SteppedSeries(SeriesSpace, savable=False):
         return [f"step {t}" for t in range(self.steps)]
 
     def keys(self, x: EncodedSeries) -> NDArray[np.uint64]:
-        """From values and length."""
+        """Return hashes of values and length."""
         batch = as_batch(x)
         values = batch.values.double()
-        if self.dtype == torch.float32 and values.numel():  # the same draws, whatever was rounded on the way here
+        if self.dtype == torch.float32 and values.numel():  # the same draws despite rounding
             values = torch.round(values * 2.0 ** (KEY_BITS - math.frexp(float(values.abs().max()))[1]))
         flat = values.cpu().numpy().reshape(len(batch), -1)
         if batch.lengths is None:
@@ -368,12 +368,12 @@ class SteppedSeries(SeriesSpace, savable=False):
 
     @classmethod
     def samples(cls, generator: torch.Generator, n: int) -> Tensor:
-        """Random walks of twelve steps in two channels."""
+        """Return random walks of twelve steps in two channels."""
         steps = torch.randn((n, 12, 2), generator=generator, dtype=torch.float64)
         return steps.cumsum(1)
 
     def padded(self, rows: Sequence[NDArray[np.float64]]) -> SeriesBatch:
-        """Series (L, d) padded to the longest, gaps filled."""
+        """Pad series (L, d) to the longest, with missing steps interpolated."""
         lengths = np.array([len(row) for row in rows])
         longest = int(lengths.max())
         inside = np.arange(longest) < lengths[:, None]
@@ -389,7 +389,7 @@ class SteppedSeries(SeriesSpace, savable=False):
         )
 
     def stretched(self, rows: Sequence[NDArray[np.float64]]) -> Tensor:
-        """Series (L, d) as prototypes, each drawn over the longest; refused where they have other channels."""
+        """Return series (L, d) as prototypes, each resampled to the longest; raise an error for other channels."""
         if rows[0].shape[1] != self.n_channels:
             raise ValueError(
                 f"init must hold series of {self.n_channels} channels, as X does; got {rows[0].shape[1]}. Give (c, L, d)."
@@ -402,12 +402,12 @@ class SteppedSeries(SeriesSpace, savable=False):
 class TimeSeries(SteppedSeries):
     """Series of equal or unequal length; all prototypes have one length, by default the median of the series'.
 
-    Missing steps inside a series (NaN) are put on the line between their neighbours for metrics that align, and left
-    out for those that compare step by step.
+    Missing steps inside a series (NaN) are interpolated for metrics that align, and skipped by those that compare step
+    by step.
     """
 
     def check(self, estimator: BaseEstimator, X: object, *, reset: bool) -> list[NDArray[np.float64]]:
-        """Series as a list of (steps, channels)."""
+        """Return series as a list of (steps, channels)."""
         X = as_plain(X)
         rows = to_list(X, self.layout)
         self._check_table(X, reset=reset)
@@ -421,7 +421,7 @@ class TimeSeries(SteppedSeries):
         return rows
 
     def _check_table(self, X: object, *, reset: bool) -> None:
-        """Refuse rows of a table, which would pass for series of one channel: too short, or of another length."""
+        """Raise an error for rows of a table that look like series of one channel: too short, or of another length."""
         if getattr(X, "ndim", 0) != 2:
             return
         n, steps = np.shape(X)  # type: ignore[call-overload]
@@ -441,7 +441,7 @@ class TimeSeries(SteppedSeries):
         return TimeSeries.fit_described(self, TimeSeries.describe(self, X), dtype=dtype)
 
     def describe(self, X: list[NDArray[np.float64]]) -> Lengths:
-        """How often each length comes."""
+        """Count the lengths."""
         return Lengths.of(X, X[0].shape[1])
 
     def fit_described(self, description: Lengths, *, dtype: torch.dtype) -> Self:
@@ -450,22 +450,22 @@ class TimeSeries(SteppedSeries):
         return replace(self, length=length, n_channels=description.channels, dtype=dtype)
 
     def encode(self, X: list[NDArray[np.float64]]) -> SeriesBatch:
-        """Pad to the longest, fill gaps."""
+        """Pad to the longest, with missing steps interpolated."""
         return self.padded(X)
 
     def decode(self, prototypes: Tensor) -> NDArray[np.floating]:
-        """Prototypes (k, L, d), or (k, d, L) in aeon's layout."""
+        """Return prototypes (k, L, d), or (k, d, L) in aeon's layout."""
         values = prototypes.cpu().numpy()
         return values.transpose(0, 2, 1) if self.layout == "aeon" else values
 
     def drawn(self, X: list[NDArray[np.float64]]) -> list[NDArray[np.float64]]:
-        """Checked series as (L, d) arrays to draw."""
+        """Return checked series as (L, d) arrays to draw."""
         return X
 
     def curves(self, prototypes: Tensor) -> list[NDArray[np.float64]]:
-        """Prototypes as (L, d) arrays to draw."""
+        """Return prototypes as (L, d) arrays to draw."""
         return list(prototypes.detach().cpu().double().numpy())
 
     def encode_prototypes(self, prototypes: object) -> Tensor:
-        """Prototypes given as series; those of unequal length are drawn over the longest."""
+        """Return prototypes from series, resampled to the longest."""
         return self.stretched(to_list(prototypes, self.layout))

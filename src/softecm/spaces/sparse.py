@@ -16,12 +16,12 @@ from torch import Tensor
 
 from softecm.spaces.base import Encoded, Space
 
-SQUARED = 1 << 10  # rows whose squares are written down at once
-EXPLAINED = 1 << 25  # cells of rows that are written out in full: 256 MB
+SQUARED = 1 << 10  # rows squared at a time
+EXPLAINED = 1 << 25  # dense cells for explanations: 256 MB
 
 
 def canonical(X: Any) -> Any:
-    """Rows (CSR) with columns in order, none twice; anything else as a matrix of such."""
+    """Return CSR rows with sorted, unique columns; convert anything else to such a matrix."""
     rows = X if issparse(X) else scipy.sparse.csr_array(X)
     if not rows.has_canonical_format:
         rows = rows.copy()
@@ -30,7 +30,7 @@ def canonical(X: Any) -> Any:
 
 
 def sound_rows(X: Any, name: str = "X") -> Any:
-    """A sparse matrix of any format as rows (CSR); one whose parts don't fit each other is refused before SciPy reads it."""
+    """Return a sparse matrix of any format as CSR rows; raise an error for inconsistent parts before SciPy reads them."""
     if X.ndim != 2:
         raise ValueError(
             f"{name} must be a table of rows and columns; got a sparse array of {X.ndim} dimension. Give X.reshape(-1, 1)."
@@ -47,7 +47,7 @@ def sound_rows(X: Any, name: str = "X") -> Any:
 
 
 def _compressed_fits(X: Any) -> bool:
-    """CSR, CSC and BSR: pointers that rise from 0, to as many places as there are cells."""
+    """CSR, CSC and BSR: pointers that increase from 0 to the number of cells."""
     block = X.blocksize if X.format == "bsr" else (1, 1)
     lines, places = X.shape[0] // block[0], X.shape[1] // block[1]
     if X.format == "csc":
@@ -98,7 +98,7 @@ _PARTS_FIT: dict[str, Callable[[Any], bool]] = {
 
 @dataclass(frozen=True, eq=False)
 class SparseRows:
-    """Sparse rows as the distances see them (CSR), on the CPU: columns in order, none twice."""
+    """Sparse rows in encoded form (CSR), on the CPU: columns sorted and unique."""
 
     starts: NDArray[np.int64]  # (n + 1,)
     columns: NDArray[np.integer[Any]]
@@ -107,13 +107,13 @@ class SparseRows:
 
     @staticmethod
     def of(X: Any, dtype: torch.dtype) -> SparseRows:
-        """Of a CSR matrix; shares its memory where types allow."""
+        """Return the rows of a CSR matrix; shares its memory if types allow."""
         kind = np.float32 if dtype == torch.float32 else np.float64
         return SparseRows(X.indptr.astype(np.int64), X.indices, X.data.astype(kind, copy=False), int(X.shape[1]))
 
     @staticmethod
     def of_dense(points: Tensor) -> SparseRows:
-        """Of a few dense points (k, p)."""
+        """Return a few dense points (k, p) as sparse rows."""
         return SparseRows.of(scipy.sparse.csr_array(points.numpy()), points.dtype)
 
     def __len__(self) -> int:
@@ -130,21 +130,21 @@ class SparseRows:
         return SparseRows(part.indptr.astype(np.int64), part.indices, part.data, self.width)
 
     def to(self, device: torch.device) -> SparseRows:
-        """The same: sparse rows stay in main memory."""
+        """Return self: sparse rows stay in main memory."""
         return self
 
     def cpu(self) -> SparseRows:
-        """The same."""
+        """Return self."""
         return self
 
     def matrix(self) -> Any:
-        """As SciPy has them; shares memory, for which places of rows must be of the columns' type."""
+        """Return a SciPy matrix; shares memory, so row pointers must have the columns' type."""
         kind = self.columns.dtype if len(self.values) <= np.iinfo(self.columns.dtype).max else self.starts.dtype
         starts = self.starts.astype(kind, copy=False)
         return scipy.sparse.csr_array((self.values, self.columns, starts), shape=(len(self), self.width))
 
     def dense(self) -> Tensor:
-        """Written out in full (n, p)."""
+        """Return dense rows (n, p)."""
         return torch.from_numpy(self.matrix().toarray())
 
     @cached_property
@@ -160,18 +160,18 @@ class SparseRows:
 
     @cached_property
     def keys(self) -> NDArray[np.uint64]:
-        """One number a row that depends on its content alone, that of the dense row."""
+        """A hash of each row's content, equal to that of the dense row."""
         from softecm.kernels.sparse import content_keys
 
         return content_keys(self.starts, self.columns, self.values, self.width)
 
     def products(self, points: Tensor) -> Tensor:
-        """Inner products (n, k) with dense points (k, p); differentiable in these."""
+        """Return inner products (n, k) with dense points (k, p), differentiable in these."""
         products: Tensor = _Products.apply(points, self)  # type: ignore[no-untyped-call]
         return products
 
     def sums(self, weights: Tensor) -> Tensor:
-        """Sums (k, p) of the rows, weighted by the columns of ``weights`` (n, k)."""
+        """Return sums (k, p) of the rows, weighted by the columns of ``weights`` (n, k)."""
         from softecm.kernels.sparse import sums
 
         factors = np.ascontiguousarray(weights.detach().double().numpy())
@@ -179,13 +179,13 @@ class SparseRows:
         return torch.from_numpy(totals).to(weights.dtype)
 
     def mean(self) -> Tensor:
-        """The mean of all rows (p,)."""
+        """Return the mean of all rows (p,)."""
         kind = torch.float32 if self.values.dtype == np.float32 else torch.float64
         return self.sums(torch.full((len(self), 1), 1.0 / max(1, len(self)), dtype=kind))[0]
 
 
 def in_full(x: Tensor | SparseRows, k: int) -> Tensor:
-    """Rows written out to be explained, where that fits in memory for k points."""
+    """Return dense rows for explanations, if k points fit in memory."""
     if not isinstance(x, SparseRows):
         return x
     if len(x) * k * x.width > EXPLAINED:
@@ -198,7 +198,7 @@ def in_full(x: Tensor | SparseRows, k: int) -> Tensor:
 
 
 class _Products(torch.autograd.Function):
-    """Inner products of sparse rows with points, and back."""
+    """Inner products of sparse rows with points, and their gradient."""
 
     @staticmethod
     def forward(ctx: Any, points: Tensor, rows: SparseRows) -> Tensor:
@@ -215,7 +215,7 @@ class _Products(torch.autograd.Function):
 
 @dataclass(frozen=True, eq=False)
 class WholeRows:
-    """Sparse rows that are not cut: prototypes are combinations of all of them."""
+    """Sparse rows that are not sliced: prototypes are combinations of all of them."""
 
     rows: SparseRows
 
@@ -228,17 +228,17 @@ class WholeRows:
         raise TypeError("rows that prototypes are made of can't be cut")
 
     def to(self, device: torch.device) -> WholeRows:
-        """The same: sparse rows stay in main memory."""
+        """Return self: sparse rows stay in main memory."""
         return self
 
     def cpu(self) -> WholeRows:
-        """The same."""
+        """Return self."""
         return self
 
 
 @dataclass(frozen=True, eq=False)
 class Combinations(Space, savable=False):
-    """A prototype is a row of weights, one an object, that add up to 1; for the time of a fit only."""
+    """A prototype is a row of one weight per object, with sum 1; only used within a fit."""
 
     rows: SparseRows
 
@@ -248,30 +248,30 @@ class Combinations(Space, savable=False):
     fit = encode = encode_prototypes = _refuse
 
     def decode(self, prototypes: Tensor) -> NDArray[np.floating]:
-        """Written out (k, p)."""
+        """Return dense prototypes (k, p)."""
         return self.finer(prototypes, self).numpy()
 
     def finer(self, prototypes: Tensor, coarse: Space) -> Tensor:
-        """Combinations (k, n) written out (k, p)."""
+        """Return combinations (k, n) as dense prototypes (k, p)."""
         return self.rows.sums(prototypes.T)
 
     def starts(self, x: WholeRows, rows: Tensor) -> Tensor:
-        """The chosen objects: all weight on one each."""
+        """Return the chosen objects: all weight on one each."""
         dtype = torch.float32 if self.rows.values.dtype == np.float32 else torch.float64
         places = torch.zeros(len(rows), len(self.rows), dtype=dtype)
         places[torch.arange(len(rows)), rows] = 1.0
         return places
 
     def keys(self, x: WholeRows) -> NDArray[np.uint64]:
-        """Those of the rows."""
+        """Return the rows' hashes."""
         return x.rows.keys
 
     @property
     def attributes(self) -> Sequence[str]:
-        """None: nobody sees these prototypes."""
+        """Empty: these prototypes are internal."""
         return ()
 
     @classmethod
     def samples(cls, generator: torch.Generator, n: int) -> Encoded:
-        """Combinations need their rows."""
+        """Raise an error: combinations need their rows."""
         raise TypeError("combinations of objects are made inside a fit")

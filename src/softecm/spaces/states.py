@@ -1,4 +1,4 @@
-"""Sequences of states: what a patient, a customer or a life went through, one state a step."""
+"""Sequences of states of a patient, a customer or a life course, one state per step."""
 
 from __future__ import annotations
 
@@ -27,26 +27,24 @@ if TYPE_CHECKING:
     from sklearn.base import BaseEstimator
 
 State: TypeAlias = Hashable
-Steps: TypeAlias = list[State | None]  # None: not known
+Steps: TypeAlias = list[State | None]  # None: unknown
 
 CONSTANT, TRANSITIONS = "constant", "transitions"
-DIFFERENT = (
-    2.0  # what a state is from another where all differ alike: leaving out one and putting in the other, at 1 each
-)
+DIFFERENT = 2.0  # distance between states that all differ equally: one deletion and one insertion, at 1 each
 MOST_STATES = 200
-OFF = 0.01  # of the largest cost, by which the costs in use may differ from those given without a word
+OFF = 0.01  # of the largest cost: difference between actual and given costs that needs no warning
 
 Costs: TypeAlias = tuple[tuple[State, State, float], ...]
-#: What a file may hold of them.
+#: The serialized costs.
 SUBSTITUTION = either(text(CONSTANT, TRANSITIONS), listed(listed(plain)))
 
 
 @dataclass(frozen=True)
 class States(SteppedSeries):
-    """Sequences of states, each state a point, as far from the others as it costs to take it for them.
+    """Sequences of states, each state a point, with the substitution costs as distances.
 
     A step of a prototype is a point among them: the mean of the points by the share of each state. A state that is
-    missing, or that the fit never saw, lies in the middle of all.
+    missing or not seen in the fit is in the middle of all.
     """
 
     substitution: str | Costs = CONSTANT
@@ -64,7 +62,7 @@ class States(SteppedSeries):
     )
 
     def check_options(self, expected: Self) -> None:
-        """With the costs that the metric knows."""
+        """Check the costs against the metric's."""
         if len(self.costs) != len(self.states) ** 2:
             raise Misfit("model_.space.costs should have a cost for every two states")
         if expected.substitution != self.substitution:
@@ -74,18 +72,18 @@ class States(SteppedSeries):
 
     @property
     def _triples(self) -> Costs | None:
-        """Costs given for pairs of states; None where a rule makes them."""
+        """Costs given for pairs of states; None if they follow from a rule."""
         return None if isinstance(self.substitution, str) else self.substitution
 
     def check(self, estimator: BaseEstimator, X: object, *, reset: bool) -> list[Steps]:
-        """Sequences as lists of states."""
+        """Return sequences as lists of states."""
         rows = to_sequences(X)
         if reset:
             estimator.n_features_in_ = 1
         return rows
 
     def fit(self, X: list[Steps], *, dtype: torch.dtype) -> Self:
-        """Which states there are, what they cost for each other, and the prototypes' length."""
+        """Learn the states, their costs and the prototypes' length."""
         states = _known_states(X)
         costs = _costs(X, states, self.substitution == TRANSITIONS, self._triples)
         length = check_count("length", self._length_of(Lengths.of(X, len(states))), hint="Or use 'median' or 'max'.")
@@ -96,7 +94,7 @@ class States(SteppedSeries):
 
     @cached_property
     def places(self) -> NDArray[np.float64]:
-        """The points (S, S): the square root of the states' inner products, in which their middle is 0."""
+        """The points (S, S): the square root of the states' inner products, with their middle at 0."""
         squares = self._cost_matrix**2
         centred = np.eye(len(squares)) - 1.0 / len(squares)
         values, vectors = np.linalg.eigh(-0.5 * centred @ squares @ centred)
@@ -108,7 +106,7 @@ class States(SteppedSeries):
         return np.array(self.costs).reshape(len(self.states), len(self.states))
 
     def _warn_of_other_costs(self) -> None:
-        """Where no points lie as far from each other as the costs say."""
+        """Warn if no points have distances equal to the costs."""
         used = np.linalg.norm(self.places[:, None] - self.places, axis=-1)
         off = np.abs(used - self._cost_matrix)
         if off.max(initial=0.0) <= OFF * self._cost_matrix.max(initial=0.0):
@@ -122,11 +120,11 @@ class States(SteppedSeries):
         )
 
     def encode(self, X: list[Steps]) -> SeriesBatch:
-        """The points of the steps."""
+        """Return the points of the steps."""
         return replace(self.padded([shares @ self.places for shares in self.drawn(X)]), observed=None)
 
     def drawn(self, X: list[Steps]) -> list[NDArray[np.float64]]:
-        """The shares of the states (L, S) at each step: all of one, or equal ones where it is not known."""
+        """Return the shares of the states (L, S) at each step: one state, or equal shares if unknown."""
         number = {state: k for k, state in enumerate(self.states)}
         rows = np.vstack([np.eye(len(self.states)), np.full(len(self.states), 1.0 / len(self.states))])
         unseen: Counter[State] = Counter()
@@ -145,23 +143,23 @@ class States(SteppedSeries):
         return drawn
 
     def curves(self, prototypes: Tensor) -> list[NDArray[np.float64]]:
-        """The shares of the states (L, S) at each step of a prototype."""
+        """Return the shares of the states (L, S) at each step of a prototype."""
         values = prototypes.detach().cpu().double().numpy()
         shares = (values @ np.linalg.pinv(self.places) + 1.0 / len(self.states)).clip(min=0.0)
         return list(shares / shares.sum(-1, keepdims=True))
 
     @property
     def channels(self) -> Sequence[str]:
-        """Drawn is the share of each state."""
+        """The states: plots show their shares."""
         return [f"share of {state}" for state in self.states]
 
     def distributions(self, prototypes: Tensor) -> dict[State, NDArray[np.float64]]:
-        """For each state its share (k, L) at the steps of the prototypes."""
+        """Return each state's share (k, L) at the steps of the prototypes."""
         shares = np.stack(self.curves(prototypes))
         return {state: shares[..., k] for k, state in enumerate(self.states)}
 
     def decode(self, prototypes: Tensor) -> NDArray[np.object_]:
-        """The likeliest state at each step (k, L)."""
+        """Return the likeliest state at each step (k, L)."""
         best = np.stack(self.curves(prototypes)).argmax(-1)
         names = np.empty(len(self.states), dtype=object)
         names[:] = self.states
@@ -169,7 +167,7 @@ class States(SteppedSeries):
         return likeliest
 
     def encode_prototypes(self, prototypes: object) -> Tensor:
-        """Prototypes given as sequences of states, or as shares (k, L, S); shorter ones are drawn over the longest."""
+        """Return prototypes from sequences of states or shares (k, L, S), resampled to the longest."""
         if getattr(prototypes, "ndim", 0) == 3:
             shares = np.asarray(prototypes, dtype=np.float64)
             if shares.shape[2] != len(self.states):
@@ -184,13 +182,13 @@ class States(SteppedSeries):
 
     @classmethod
     def samples(cls, generator: torch.Generator, n: int) -> Tensor:
-        """Points among three states, twelve steps each."""
+        """Return points among three states, twelve steps each."""
         points: Tensor = torch.eye(3, dtype=torch.float64) * (DIFFERENT / 2.0**0.5)
         return points[torch.randint(3, (n, 12), generator=generator)]
 
 
 def to_sequences(X: object) -> list[Steps]:
-    """Raw sequences as lists of states: lists, rows of an array, rows of a data frame; what is missing at the end is none.
+    """Return raw sequences as lists of states, from lists or rows; missing steps at the end are padding.
 
     Parameters
     ----------
@@ -233,12 +231,12 @@ def _sequence(one: object, i: int) -> Steps:
 
 
 def _state(value: object, i: int) -> State | None:
-    """A plain value; None where it is missing."""
+    """Return a plain value; None if missing."""
     value = plain_value(value)
     if is_missing(value):
         return None
     if isinstance(value, float) and value.is_integer():
-        return int(value)  # as pandas has whole numbers in a column with gaps
+        return int(value)  # pandas converts integers in columns with missing cells
     if not isinstance(value, str | int):
         raise TypeError(
             f"X must hold states as text or whole numbers; got {value!r} in {place('sequence', i)}. For "
@@ -248,7 +246,7 @@ def _state(value: object, i: int) -> State | None:
 
 
 def _known_states(X: Sequence[Steps]) -> tuple[State, ...]:
-    """All states that occur, numbers before text, each in order."""
+    """Return all states that occur, numbers before text, sorted."""
     states: set[Any] = {state for steps in X for state in steps if state is not None}
     refuse_unwritable(states, "X")
     if len(states) < 2:
@@ -264,7 +262,7 @@ def _known_states(X: Sequence[Steps]) -> tuple[State, ...]:
 def _costs(
     X: Sequence[Steps], states: tuple[State, ...], transitions: bool, triples: Costs | None
 ) -> NDArray[np.float64]:
-    """What each state costs for each other (S, S): by how often one follows the other, as given, or all alike."""
+    """Return the cost of each state for each other (S, S): by transition rates, as given, or constant."""
     number = {state: k for k, state in enumerate(states)}
     costs = DIFFERENT * (1.0 - np.eye(len(states)))
     if transitions:

@@ -1,4 +1,4 @@
-"""Tables: numbers, ordered levels, categories, booleans and dates side by side, with gaps."""
+"""Tables: numbers, ordered levels, categories, booleans and dates together, with missing cells."""
 
 from __future__ import annotations
 
@@ -39,17 +39,17 @@ from softecm.spaces.raw import RawTable, read_table
 if TYPE_CHECKING:
     from sklearn.base import BaseEstimator
 
-SHOWN_COLUMNS, SHOWN_VALUES = 5, 3  # of those with a category that the fit never saw
+SHOWN_COLUMNS, SHOWN_VALUES = 5, 3  # of those with an unseen category
 
 T = TypeVar("T")
 Backend: TypeAlias = Literal["pandas", "polars", "pyarrow"]
 AnyColumn: TypeAlias = NumberColumn | CategoryColumn
-ColumnChoice: TypeAlias = str | Iterable[Name] | None  # by name, by position, or a mark a column
+ColumnChoice: TypeAlias = str | Iterable[Name] | None  # by name, by position, or a mask
 
 
 @dataclass(frozen=True)
 class TableOptions(Savable):
-    """How columns are read; what a metric on tables passes on."""
+    """How columns are read; set by a metric on tables."""
 
     categorical_features: ColumnChoice = None
     ordinal_features: ColumnChoice | Mapping[Name, Sequence[Cell] | None] = None
@@ -57,8 +57,8 @@ class TableOptions(Savable):
     scaling: str = "std"
     category_weight: float = 1.0
     max_levels: int = 10_000
-    nominal: bool = False  # every column is categorical, numbers too
-    simplex: bool = False  # probabilities are encoded as they are, not scaled for squared differences
+    nominal: bool = False  # every column is categorical, including numbers
+    simplex: bool = False  # probabilities are encoded unscaled, not scaled for squared differences
     SAVED = saved.rules(
         scaling=saved.text("std", "range", "robust", "none"),
         category_weight=saved.number(saved.POSITIVE),
@@ -70,14 +70,14 @@ class TableOptions(Savable):
 
 @dataclass(frozen=True)
 class Table(Space):
-    """Rows of a data frame or of a NumPy array with columns of different kinds, gaps allowed."""
+    """Rows of a data frame or of a NumPy array with columns of different kinds, missing cells allowed."""
 
     options: TableOptions = field(default_factory=TableOptions)
     columns: tuple[AnyColumn, ...] = ()
     backend: str | None = None
     dtype: torch.dtype = field(default=torch.float64)
     sample_weight: NDArray[np.float64] | None = None  # only while fitting
-    optional: tuple[str, ...] = ()  # names of columns that a table to come may lack
+    optional: tuple[str, ...] = ()  # names of columns that a future table may lack
     SAVED = saved.rules(
         columns=saved.listed(saved.either(own(NumberColumn), own(CategoryColumn)), size="p", least=1),
         options=own(TableOptions),
@@ -91,7 +91,7 @@ class Table(Space):
         object.__setattr__(self, "step", max((c.weight for c in self.categories), default=0.0))
 
     def check_options(self, expected: Self) -> None:
-        """With columns that are sound together, read as the metric reads them."""
+        """Check that columns are consistent and read as the metric requires."""
         if len({c.name for c in self.columns}) < len(self.columns):
             raise saved.Misfit("model_.space.columns holds a name twice")
         for c in self.categories:
@@ -105,7 +105,7 @@ class Table(Space):
             raise saved.Misfit("the metric reads categories in another way than model_.space")
 
     def check(self, estimator: BaseEstimator, X: object, *, reset: bool) -> RawTable:
-        """A table with the columns of the fit, in their order; ``reset`` takes it as the fit's."""
+        """Return a table with the columns of the fit, in order; ``reset`` uses it for the fit."""
         table = read_table(X)
         if reset:
             estimator.n_features_in_ = len(table.columns)
@@ -118,7 +118,7 @@ class Table(Space):
         return self._match(table, type(estimator).__name__)
 
     def _match(self, table: RawTable, owner: str = "the table") -> RawTable:
-        """The fit's columns picked out of a table by name, or by position from an array."""
+        """Select the fit's columns of a table by name, or by position from an array."""
         names = [c.name for c in self.columns]
         if table.backend is None or self.backend is None:
             if len(table.columns) != len(names):
@@ -147,11 +147,11 @@ class Table(Space):
         return replace(table, columns=tuple(there[n] for n in names if n in there))
 
     def weighted(self, weights: NDArray[np.float64] | None) -> Table:
-        """Scales, means and frequencies will count each row so often."""
+        """Return a space that weights rows for scales, means and frequencies."""
         return replace(self, sample_weight=weights)
 
     def fit(self, X: RawTable, *, dtype: torch.dtype) -> Table:
-        """Learn kinds, scales, levels and what stands in for a gap."""
+        """Learn kinds, scales, levels and the replacement of missing cells."""
         sample_weight = self.sample_weight
         kinds = column_kinds(X, self.options)
         weights = column_weights(X, self.options, kinds)
@@ -165,7 +165,7 @@ class Table(Space):
         return replace(self, columns=tuple(columns), backend=X.backend, dtype=dtype, sample_weight=None)
 
     def describe(self, X: RawTable) -> TableSummary:
-        """What each column's scale, levels and stand-in for a gap follow from."""
+        """Return what determines each column's scale, levels and replacement of missing cells."""
         kinds = column_kinds(X, self.options)
         weights = column_weights(X, self.options, kinds)
         ordinal = chosen_columns(self.options.ordinal_features, X.names, "ordinal_features")
@@ -181,34 +181,34 @@ class Table(Space):
         return TableSummary(tuple(columns), tuple(weights), X.backend, len(X))
 
     def fit_described(self, description: TableSummary, *, dtype: torch.dtype) -> Table:
-        """Scales, levels and frequencies of all blocks together."""
+        """Learn scales, levels and frequencies from all blocks."""
         pairs = zip(description.columns, description.weights, strict=True)
         columns = tuple(c.column(weight, self.options.scaling, description.rows) for c, weight in pairs)
         return replace(self, columns=columns, backend=description.backend, dtype=dtype, sample_weight=None)
 
     @property
     def kinds(self) -> Sequence[ColumnKind]:
-        """What each column holds."""
+        """The kind of each column."""
         return [c.holds for c in self.columns]
 
     @property
     def shape(self) -> tuple[int, ...]:
-        """One coordinate a number and a category."""
+        """One coordinate per number and category."""
         return (self.layout.width,)
 
     @property
     def numbers(self) -> list[NumberColumn]:
-        """The columns measured by differences."""
+        """The columns compared by differences."""
         return [c for c in self.columns if isinstance(c, NumberColumn)]
 
     @property
     def categories(self) -> list[CategoryColumn]:
-        """The columns measured by equality."""
+        """The columns compared by equality."""
         return [c for c in self.columns if isinstance(c, CategoryColumn)]
 
     @cached_property
     def layout(self) -> Layout:
-        """Where each column lies in a prototype."""
+        """The position of each column in a prototype."""
         numbers, categories = self.numbers, self.categories
         both: list[AnyColumn] = [*numbers, *categories]
         place = {c.name: i for i, c in enumerate(both)}
@@ -223,21 +223,21 @@ class Table(Space):
         )
 
     def encode(self, X: RawTable) -> EncodedTable:
-        """Numbers scaled, categories as codes, gaps marked; a category that the fit never saw is said aloud."""
+        """Scale numbers, encode categories, mark missing cells; warn about categories not seen in the fit."""
         table, unseen = self._encode(X)
         if unseen:
             warn_unseen({c.name: c for c in X.columns}, unseen)
         return table
 
     def _encode(self, X: RawTable) -> tuple[EncodedTable, dict[Name, NDArray[np.bool_]]]:
-        """The encoded table, and where it has unseen categories, by column."""
+        """Return the encoded table, and its unseen categories by column."""
         n, layout = len(X), self.layout
         cells = {c.name: c for c in X.columns}
         number_type = np.float32 if self.dtype == torch.float32 else np.float64
         code_type = np.uint8 if max(layout.levels, default=0) + 2 <= 256 else np.int32
         numbers = np.empty((n, len(self.numbers)), dtype=number_type)
         codes = np.empty((n, len(self.categories)), dtype=code_type)
-        gaps: dict[int, NDArray[np.bool_]] = {}  # by number, then category; only columns that have some
+        gaps: dict[int, NDArray[np.bool_]] = {}  # by number, then category; only columns with missing cells
         unseen: dict[Name, NDArray[np.bool_]] = {}
         for j, column in enumerate(self.numbers):
             numbers[:, j] = column.encode(cells[column.name]) if column.name in cells else np.nan
@@ -267,7 +267,7 @@ class Table(Space):
     def _gaps(
         self, gaps: dict[int, NDArray[np.bool_]], n: int, *, force: bool
     ) -> tuple[NDArray[np.bool_] | None, NDArray[np.float64] | None]:
-        """Which numbers are observed, and what makes up for the rest: sum of weights over sum of observed weights."""
+        """Return which numbers are observed, and the factor for the rest: sum of weights over sum of observed weights."""
         if not gaps and not force:
             return None, None
         p = len(self.numbers)
@@ -289,7 +289,7 @@ class Table(Space):
         return observed, weights.sum() / (weights.sum() - lost)
 
     def decode(self, prototypes: Tensor) -> Any:
-        """Prototypes in the user's own columns and units; the mode for categories, the nearest level for ordered ones."""
+        """Return prototypes in the user's columns and units; the mode of categories, the nearest ordered level."""
         values = self._values(prototypes)
         if self.backend is None:
             plain = all(c.kind == "number" for c in self.columns)
@@ -304,22 +304,22 @@ class Table(Space):
         return [values[c.name] for c in self.columns]
 
     def shares(self, rows: NDArray[np.float64]) -> Iterator[NDArray[np.float64]]:
-        """Distributions (k, levels) of each categorical column."""
+        """Return distributions (k, levels) of each categorical column."""
         p = len(self.numbers)
         for start, size, height in zip(self.layout.starts, self.layout.levels, self.layout.heights, strict=True):
             shares = rows[:, p + start : p + start + size] / height
-            # The exact relaxation solves for clusters whose means over sets fit best: a share may end outside 0 and 1.
+            # The exact relaxation solves for clusters whose means over sets fit best: a share may be outside 0 and 1.
             shares = np.clip(shares, 0.0, None)
             yield shares / shares.sum(1, keepdims=True)
 
     def distributions(self, prototypes: Tensor) -> dict[Name, dict[Cell, NDArray[np.float64]]]:
-        """For each categorical column and each of its categories, the probability in every prototype (k,)."""
+        """Return the probability of each category of each categorical column in every prototype (k,)."""
         rows = prototypes.detach().double().cpu().numpy()
         pairs = zip(self.categories, self.shares(rows), strict=True)
         return {c.name: dict(zip(c.levels, shares.T, strict=True)) for c, shares in pairs}
 
     def encode_prototypes(self, prototypes: object) -> Tensor:
-        """Prototypes given as a table with the fit's columns; gaps are filled as those of a start."""
+        """Return prototypes from a table with the fit's columns; fill missing cells as in initial prototypes."""
         x, _ = self._encode(self._match(read_table(prototypes, name="init")))
         for j, category in enumerate(self.categories):
             strange = (x.codes[:, j].long() == len(category.levels)).nonzero()
@@ -331,7 +331,7 @@ class Table(Space):
         return self.starts(x, torch.arange(len(x)))
 
     def _partners(self, other: Table) -> dict[Name, Name] | None:
-        """The other table's name for each column, by place from arrays; None where it has other columns."""
+        """Return the other table's name for each column, by position from arrays; None if it has other columns."""
         own, theirs = [c.name for c in self.columns], [c.name for c in other.columns]
         named = self.backend is not None and other.backend is not None
         if not set(own) <= set(theirs) if named else len(own) != len(theirs):
@@ -341,7 +341,7 @@ class Table(Space):
         return partners if {partners[c.name] for c in self.numbers} == numbers else None
 
     def carried(self, other: Space, prototypes: Tensor, like: Tensor) -> Tensor | None:
-        """Column by column, in this table's scales and categories; of tables of the same columns."""
+        """Convert column by column to this table's scales and categories, if the columns agree."""
         if not isinstance(other, Table) or (partners := self._partners(other)) is None:
             return None
         rows = prototypes.detach().double().cpu().numpy()
@@ -353,10 +353,10 @@ class Table(Space):
         return torch.from_numpy(np.concatenate(parts, 1)).to(self.dtype)
 
     def starts(self, x: EncodedTable, rows: Tensor) -> Tensor:
-        """The chosen objects; a gap is filled with the column's mean or frequencies."""
+        """Return the chosen objects with missing cells filled by the column's mean or frequencies."""
         part = x[rows]
         device = part.numbers.device
-        pieces = [part.numbers]  # a number that is missing is 0, its column's mean
+        pieces = [part.numbers]  # a missing number is 0, its column's mean
         for j, (category, height) in enumerate(zip(self.categories, self.layout.heights, strict=True)):
             size = len(category.levels)
             choices = torch.zeros(size + 2, size, dtype=self.dtype, device=device)
@@ -366,7 +366,7 @@ class Table(Space):
         return torch.cat(pieces, 1)
 
     def filled(self, x: EncodedTable, shares: Tensor, clusters: Tensor) -> EncodedTable:
-        """With expected numbers, and the most likely of expected categories."""
+        """Fill with expected numbers, and the most likely of expected categories."""
         if x.observed is None:
             return x
         expected = shares.to(clusters) @ clusters
@@ -379,7 +379,7 @@ class Table(Space):
         return replace(x, numbers=numbers, codes=codes, observed=everything, scale=alike, known={})
 
     def numbers_of(self, x: EncodedTable, rows: Tensor) -> Tensor:
-        """Columns of numbers alone."""
+        """Return the numeric columns."""
         part = x[rows]
         if part.observed is None:
             return part.numbers
@@ -387,21 +387,21 @@ class Table(Space):
 
     @property
     def number_names(self) -> Sequence[str]:
-        """Their names."""
+        """The names of the numeric columns."""
         return [str(c.name) for c in self.numbers]
 
     @property
     def attributes(self) -> Sequence[str]:
-        """Names of the columns, in the user's order."""
+        """The names of the columns, in the user's order."""
         return [c.name if isinstance(c.name, str) else f"x{c.name}" for c in self.columns]
 
     def keys(self, x: EncodedTable) -> NDArray[np.uint64]:
-        """Numbers of the objects' content, gaps included."""
+        """Return hashes of the objects' content, including missing cells."""
         return x.keys()
 
     @classmethod
     def samples(cls, generator: torch.Generator, n: int) -> Tensor:
-        """Two numbers and two categories of three and two levels, as plain rows of coordinates."""
+        """Return two numbers and two categories of three and two levels, as plain coordinates."""
         numbers = torch.randn((n, 2), generator=generator, dtype=torch.float64)
         parts = [numbers]
         for levels in (3, 2):
@@ -411,7 +411,7 @@ class Table(Space):
 
 
 def warn_unseen(cells: Mapping[Name, Cells], unseen: Mapping[Name, NDArray[np.bool_]]) -> None:
-    """Say how many objects hold a category that the fit never saw, in which columns, and some of them."""
+    """Warn how many objects have a category not seen in the fit, with columns and examples."""
     rows = np.logical_or.reduce(list(unseen.values()))
     parts = []
     for name, marks in list(unseen.items())[:SHOWN_COLUMNS]:
@@ -429,7 +429,7 @@ def warn_unseen(cells: Mapping[Name, Cells], unseen: Mapping[Name, NDArray[np.bo
 
 
 def positions(choice: ColumnChoice, names: Sequence[Name], parameter: str) -> list[int]:
-    """Positions of columns given by name, by position, or as a mask."""
+    """Return positions of columns given by name, by position, or as a mask."""
     if choice is None:
         return []
     values = [choice] if isinstance(choice, str) else list(choice)
@@ -457,14 +457,14 @@ def positions(choice: ColumnChoice, names: Sequence[Name], parameter: str) -> li
 def chosen_columns(
     choice: ColumnChoice | Mapping[Name, T | None], names: Sequence[Name], parameter: str
 ) -> dict[int, T | None]:
-    """What is said of columns, by their positions; None where they are only listed."""
+    """Return values for columns by their positions; None if columns are only listed."""
     if isinstance(choice, Mapping):
         return {positions([name], names, parameter)[0]: value for name, value in choice.items()}
     return dict.fromkeys(positions(choice, names, parameter))
 
 
 def column_kinds(table: RawTable, options: TableOptions) -> list[tuple[Cell, ...] | None]:
-    """For each column: None if categorical, () if a number, its levels in order if ordinal."""
+    """Return for each column None if categorical, () if a number, its levels in order if ordinal."""
     names = table.names
     nominal = set(positions(options.categorical_features, names, "categorical_features"))
     ordinal = chosen_columns(options.ordinal_features, names, "ordinal_features")
@@ -487,7 +487,7 @@ def column_kinds(table: RawTable, options: TableOptions) -> list[tuple[Cell, ...
 
 
 def _natural_order(cells: Cells, kind: str) -> tuple[Cell, ...]:
-    """Levels of an ordinal column for which no order was given: its type's, or that of numbers."""
+    """Return the levels of an ordinal column without a given order: in its type's, or numeric order."""
     if kind == "ordered":
         return cells.declared()
     if kind in ("number", "boolean"):
@@ -499,7 +499,7 @@ def _natural_order(cells: Cells, kind: str) -> tuple[Cell, ...]:
 
 
 def column_weights(table: RawTable, options: TableOptions, kinds: Sequence[tuple[Cell, ...] | None]) -> list[float]:
-    """The weight of each column: given, or 1 for a number and ``category_weight`` for a category."""
+    """Return the weight of each column: given, or 1 for a number and ``category_weight`` for a category."""
     names = table.names
     weights = [options.category_weight if kind is None else 1.0 for kind in kinds]
     custom = options.weights
@@ -522,7 +522,7 @@ def column_weights(table: RawTable, options: TableOptions, kinds: Sequence[tuple
 
 
 def frame_of(columns: Sequence[AnyColumn], values: Sequence[list[Cell]], backend: str) -> Any:
-    """A frame of prototypes of the kind the data came in."""
+    """Return a frame of prototypes of the kind of the input."""
     kind: Backend = "polars" if backend == "polars" else "pyarrow" if backend == "pyarrow" else "pandas"
     cells: dict[Any, object] = {c.name: _series(c, cells, kind) for c, cells in zip(columns, values, strict=True)}
     return make_frame(cells, kind)
@@ -532,7 +532,7 @@ def _series(column: AnyColumn, values: list[Cell], backend: Backend) -> object:
     if column.style != "plain":
         return _categorical(column, values, backend)
     if column.kind == column.holds == "number":
-        return np.array(values, dtype=np.float64)  # quick: tables of genes have thousands of columns
+        return np.array(values, dtype=np.float64)  # fast for thousands of columns
     kinds: dict[str, nw.dtypes.DType] = {"date": nw.Date(), "duration": nw.Duration("us"), "boolean": nw.Boolean()}
     kinds["datetime"] = nw.Datetime("us", getattr(column, "zone", None))
     dtype = kinds.get(column.kind)
@@ -540,7 +540,7 @@ def _series(column: AnyColumn, values: list[Cell], backend: Backend) -> object:
 
 
 def _categorical(column: AnyColumn, values: list[Cell], backend: Backend) -> object:
-    """A categorical series with all of the column's levels."""
+    """Return a categorical series with all of the column's levels."""
     if backend == "pandas":
         import pandas as pd
 

@@ -1,4 +1,4 @@
-"""Series by their texture: which short patterns and which frequencies occur in them, anywhere."""
+"""Textures of series: which short patterns and frequencies occur anywhere in them."""
 
 from __future__ import annotations
 
@@ -21,31 +21,31 @@ from softecm.spaces.series import MOST_STEPS, Lengths, SeriesSpace, TimeSeries, 
 if TYPE_CHECKING:
     from sklearn.base import BaseEstimator
 
-MOST_SERIES, MOST_CELLS = 512, 1 << 22  # from which features are learned
-THRESHOLD_SERIES = 64  # of these, from which thresholds are learned
-SHOWN_CELLS = 1 << 18  # of the series that prototypes are shown as: 2 MB in a model
+MOST_SERIES, MOST_CELLS = 512, 1 << 22  # limits of the sample that features are learned from
+THRESHOLD_SERIES = 64  # of these, for thresholds
+SHOWN_CELLS = 1 << 18  # of the series shown as prototypes: 2 MB in a model
 PATTERNS, FREQUENCIES, EVERYTHING = "short patterns", "frequencies", "both"
 TEXTURES = (EVERYTHING, PATTERNS, FREQUENCIES)
 N_FREQUENCIES = 32  # cycles per series, from 1, whose amplitudes are features
-FLAT = 1e-9  # deviation of a feature below which it says nothing
+FLAT = 1e-9  # deviation below which a feature is constant
 Series = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
 class SeriesSample:
-    """Some of the different series, the same whatever their order and however they are cut into blocks."""
+    """A sample of distinct series, independent of their order and of blocks."""
 
     lengths: Lengths  # of all series
     rows: dict[int, Series]  # by a hash of their values, smallest first
 
     @classmethod
     def of(cls, X: Sequence[Series], lengths: Lengths) -> SeriesSample:
-        """The series with the smallest hashes."""
+        """Return the series with the smallest hashes."""
         keys = [int.from_bytes(blake2b((row + 0.0).tobytes(), digest_size=8).digest(), "big") for row in X]
         return cls(lengths, _first(dict(zip(keys, X, strict=True))))
 
     def merge(self, other: SeriesSample) -> SeriesSample:
-        """Two blocks together."""
+        """Merge two blocks."""
         return SeriesSample(self.lengths.merge(other.lengths), _first(self.rows | other.rows))
 
 
@@ -57,10 +57,9 @@ def _first(rows: dict[int, Series]) -> dict[int, Series]:
 
 @dataclass(frozen=True, eq=False)
 class Texture(SeriesSpace):
-    """Series encoded as a few principal components of their convolution features and spectra; shown as series again.
+    """Series encoded as a few principal components of their convolution features and spectra; shown as series.
 
-    Prototypes are points among the components. Each is shown as the series of the fit that is nearest to it, of those that
-    are kept for that.
+    Prototypes are points among the components. Each is shown as the nearest series of the fit, among a stored sample.
     """
 
     n_components: int = 10
@@ -69,8 +68,8 @@ class Texture(SeriesSpace):
     thresholds: Tensor | None = None  # (dilations, channels, kernels, 4)
     center: Tensor | None = None  # (w,): mean of each feature
     axes: Tensor | None = None  # (w, q): from features to components, each feature in units of its deviation
-    examples: Tensor | None = None  # (m, length, channels): the series that prototypes are shown as
-    places: Tensor | None = None  # (m, q): where they lie
+    examples: Tensor | None = None  # (m, length, channels): the series shown as prototypes
+    places: Tensor | None = None  # (m, q): their components
     of: str = EVERYTHING
     SAVED = rules(
         SeriesSpace.SAVED,
@@ -87,7 +86,7 @@ class Texture(SeriesSpace):
     )
 
     def check_kind(self, expected: Space) -> None:
-        """With a unit for every feature."""
+        """Check the unit of every feature."""
         super().check_kind(expected)
         if any(value is None for value in (self.thresholds, self.center, self.axes, self.examples, self.places)):
             raise Misfit("model_.space has not been fitted to data")
@@ -103,20 +102,20 @@ class Texture(SeriesSpace):
             raise Misfit("model_.space should have a unit for every feature")
 
     def check(self, estimator: BaseEstimator, X: object, *, reset: bool) -> list[Series]:
-        """Series as a list of (steps, channels)."""
+        """Return series as a list of (steps, channels)."""
         return self._plain().check(estimator, X, reset=reset)
 
     def fit(self, X: list[Series], *, dtype: torch.dtype) -> Self:
-        """Learn thresholds, units and components from some of the series."""
-        self._plain().fit(X, dtype=dtype)  # refuses values that are too large
+        """Learn thresholds, units and components from a sample of the series."""
+        self._plain().fit(X, dtype=dtype)  # raises an error for too large values
         return self.fit_described(self.describe(X), dtype=dtype)
 
     def describe(self, X: list[Series]) -> SeriesSample:
-        """Some of the series, and the lengths of all."""
+        """Return a sample of the series, and the lengths of all."""
         return SeriesSample.of(X, self._plain().describe(X))
 
     def fit_described(self, description: SeriesSample, *, dtype: torch.dtype) -> Self:
-        """The same from the series that all blocks have kept."""
+        """Learn from the samples of all blocks."""
         sized = self._plain().fit_described(description.lengths, dtype=torch.float64)
         length, channels = sized.shape
         rows = list(description.rows.values())
@@ -134,7 +133,7 @@ class Texture(SeriesSpace):
         return replace(ready, center=center, axes=axes, examples=drawn, places=places, dtype=dtype)
 
     def _batch(self, X: Sequence[Series]) -> tuple[Tensor, Tensor]:
-        """Values (n, L, d) in double precision, normalized where they should be, and lengths (n,)."""
+        """Return values (n, L, d) in double precision, normalized if requested, and lengths (n,)."""
         batch = replace(self._plain(), dtype=torch.float64).encode(list(X))
         return (z_normalized(batch.values, batch.ends) if self.znormalise else batch.values), batch.ends
 
@@ -143,12 +142,12 @@ class Texture(SeriesSpace):
 
     @property
     def _convolutions(self) -> int:
-        """How many features come from convolutions."""
+        """Number of features from convolutions."""
         assert self.thresholds is not None
         return self.thresholds.numel() // THRESHOLDS * (THRESHOLDS + 1)
 
     def _features(self, X: Sequence[Series]) -> Tensor:
-        """Convolution features and amplitudes (n, w)."""
+        """Return convolution features and amplitudes (n, w)."""
         assert self.thresholds is not None
         batch = self._batch(X)
         found = [pooled(*batch, self.dilations, self.thresholds)] if self.dilations else []
@@ -158,7 +157,7 @@ class Texture(SeriesSpace):
         return torch.cat(found, 1)
 
     def encode(self, X: list[Series]) -> Tensor:
-        """Components (n, q)."""
+        """Return components (n, q)."""
         return torch.cat(
             [
                 self._components(self._features(X[first : first + MOST_SERIES]))
@@ -172,23 +171,23 @@ class Texture(SeriesSpace):
         return ((features - self.center) @ self.axes).to(self.dtype)
 
     def drawn(self, X: list[Series]) -> list[Series]:
-        """The series."""
+        """Return the series."""
         return X
 
     def decode(self, prototypes: Tensor) -> NDArray[np.floating]:
-        """The nearest series (k, L, d) of those kept, or (k, d, L) in aeon's layout."""
+        """Return the nearest stored series (k, L, d), or (k, d, L) in aeon's layout."""
         shown = np.stack(self.curves(prototypes))
         return shown.transpose(0, 2, 1) if self.layout == "aeon" else shown
 
     def curves(self, prototypes: Tensor) -> list[NDArray[np.float64]]:
-        """The nearest series of those kept, as (L, d) arrays to draw."""
+        """Return the nearest stored series, as (L, d) arrays to draw."""
         assert self.examples is not None
         assert self.places is not None
         nearest = torch.cdist(prototypes.detach().cpu().double(), self.places).argmin(1)
         return list(self.examples[nearest].numpy())
 
     def encode_prototypes(self, prototypes: object) -> Tensor:
-        """Where given series lie."""
+        """Return the components of given series."""
         rows = to_list(prototypes, self.layout)
         if rows[0].shape[1] != self.n_channels:
             raise ValueError(
@@ -197,20 +196,20 @@ class Texture(SeriesSpace):
         return self.encode(rows)
 
     def carried(self, other: Space, prototypes: Tensor, like: Tensor) -> Tensor | None:
-        """Series of as many channels: they are encoded anew."""
+        """Encode series with the same number of channels."""
         alike = isinstance(other, Texture) and other.n_channels == self.n_channels
         return self.encode_prototypes(other.decode(prototypes)) if alike else None
 
     def starts(self, x: Tensor, rows: Tensor) -> Tensor:
-        """The chosen series' components."""
+        """Return the chosen series' components."""
         return x[rows].clone()
 
     def single(self, x: Tensor) -> tuple[Texture, Tensor] | None:
-        """Components are of one size."""
+        """Return single precision: components have similar magnitudes."""
         return None if self.dtype != torch.float64 else (replace(self, dtype=torch.float32), x.float())
 
     def finer(self, prototypes: Tensor, coarse: Space) -> Tensor:
-        """The same points."""
+        """Return the same points."""
         return prototypes.to(self.dtype)
 
     @property
@@ -225,17 +224,17 @@ class Texture(SeriesSpace):
         return [f"component {j + 1}" for j in range(self.shape[0])]
 
     def keys(self, x: Tensor) -> NDArray[np.uint64]:
-        """From the components."""
+        """Return hashes of the components."""
         return content_keys(x.cpu().double().numpy())
 
     @classmethod
     def samples(cls, generator: torch.Generator, n: int) -> Tensor:
-        """Gaussian components."""
+        """Return Gaussian components."""
         return torch.randn((n, 4), generator=generator, dtype=torch.float64)
 
 
 def amplitudes(values: Tensor, lengths: Tensor) -> Tensor:
-    """How strong each frequency is, whatever its phase: series (n, L, d) to (n, N_FREQUENCIES * d)."""
+    """Return the strength of each frequency, without phase: series (n, L, d) to (n, N_FREQUENCIES * d)."""
     found = values.new_zeros(len(values), N_FREQUENCIES, values.shape[2])
     for length in set(lengths.tolist()):
         rows = lengths == length
@@ -245,10 +244,10 @@ def amplitudes(values: Tensor, lengths: Tensor) -> Tensor:
 
 
 def principal_axes(features: Tensor, convolutions: int, most: int) -> tuple[Tensor, Tensor]:
-    """Mean (w,) and axes (w, q) of features (m, w); features that don't vary have no part in them.
+    """Return mean (w,) and axes (w, q) of features (m, w), without constant features.
 
     Convolution features, the first ones, are standardized. Amplitudes keep their proportions within a channel; channels
-    vary alike, and all amplitudes together as much as all convolution features.
+    have equal variance, and all amplitudes together that of all convolution features.
     """
     center = features.mean(0)
     scale = features.std(0, correction=0)
@@ -264,5 +263,5 @@ def principal_axes(features: Tensor, convolutions: int, most: int) -> tuple[Tens
     top, values = vectors[:, -q:].flip(1), values[-q:].flip(0).clamp_min(1e-300)
     axes = z.T @ top / values.sqrt()
     largest = axes.gather(0, axes.abs().argmax(0, keepdim=True))
-    signs = torch.where(largest < 0, -1.0, 1.0)  # the same axes wherever they are computed
+    signs = torch.where(largest < 0, -1.0, 1.0)  # the same signs on every machine
     return center, torch.where(values > 1e-290, axes * signs, 0.0) * unit[:, None]

@@ -1,4 +1,4 @@
-"""Time series of which something else than the values is compared: slopes, or normalized series."""
+"""Time series compared by slopes or after normalization."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ from softecm.spaces.series import Lengths, SeriesBatch, TimeSeries, filled_each,
 
 VALUES, SLOPE = "values", "slope"
 FACES = (VALUES, SLOPE)
-FLAT = 1e-12  # of the largest value: a deviation below it is rounding
+FLAT = 1e-12  # of the largest value: smaller deviations are rounding
 Series = NDArray[np.float64]
 
 
 def series_space(length: int | str, layout: str, of: str, znormalise: bool) -> TimeSeries:
-    """The space of series as they are, or of what is compared in their place."""
+    """Return a space of series, transformed if requested."""
     if of == VALUES and not znormalise:
         return TimeSeries(length, layout)
     return TransformedSeries(length, layout, of=of, znormalise=znormalise)
@@ -31,10 +31,9 @@ def series_space(length: int | str, layout: str, of: str, znormalise: bool) -> T
 
 @dataclass(frozen=True)
 class TransformedSeries(TimeSeries):
-    """Series encoded as first differences (``of="slope"``), brought to mean 0 and deviation 1 (``znormalise``), or both.
+    """Series encoded as first differences (``of="slope"``), z-normalized (``znormalise``), or both.
 
-    Prototypes of slopes are shown as the curves that have these slopes. Their level is not compared and set to 0 on
-    average.
+    Prototypes of slopes are shown as the curves with these slopes. Their level is not compared and is 0 on average.
     """
 
     holds_series = False
@@ -43,12 +42,12 @@ class TransformedSeries(TimeSeries):
     SAVED = rules(TimeSeries.SAVED, of=text(*FACES), znormalise=flag)
 
     def check_options(self, expected: Self) -> None:
-        """The metric's own transformation."""
+        """Check the transformation against the metric's."""
         if (expected.of, expected.znormalise) != (self.of, self.znormalise):
             raise Misfit("the metric compares something else of series than model_.space")
 
     def transformed(self, X: Sequence[Series]) -> list[Series]:
-        """What is compared of each series; missing values are filled in first."""
+        """Return transformed series; missing values are interpolated first."""
         rows = filled_each(X)
         if self.znormalise:
             rows = normalized_each(rows)
@@ -68,43 +67,43 @@ class TransformedSeries(TimeSeries):
         return super().fit(self.transformed(X), dtype=dtype)
 
     def describe(self, X: list[Series]) -> Lengths:
-        """How often each length comes."""
+        """Count the lengths."""
         return super().describe(self.transformed(X))
 
     def encode(self, X: list[Series]) -> SeriesBatch:
-        """What is compared, padded to the longest."""
+        """Transform, and pad to the longest."""
         return super().encode(self.transformed(X))
 
     def encode_prototypes(self, prototypes: object) -> Tensor:
-        """What is compared of series that a user gives."""
+        """Return prototypes from the user's series, transformed."""
         rows = self.transformed(to_list(prototypes, self.layout))
         return TimeSeries.encode_prototypes(replace(self, layout="tslearn"), rows)
 
     def decode(self, prototypes: Tensor) -> NDArray[np.floating]:
-        """Prototypes as series (k, L, d), or (k, d, L) in aeon's layout."""
+        """Return prototypes as series (k, L, d), or (k, d, L) in aeon's layout."""
         return super().decode(self._shown(prototypes.cpu()))
 
     def curves(self, prototypes: Tensor) -> list[Series]:
-        """Prototypes as (L, d) arrays to draw."""
+        """Return prototypes as (L, d) arrays to draw."""
         return super().curves(self._shown(prototypes))
 
     def drawn(self, X: list[Series]) -> list[Series]:
-        """Series as their prototypes are drawn."""
+        """Return series drawn like their prototypes."""
         return [self._shown(torch.from_numpy(row)).numpy() for row in self.transformed(X)]
 
     def _shown(self, x: Tensor) -> Tensor:
-        """Curves (..., L + 1, d) with given slopes (..., L, d), around 0; values as they are."""
+        """Return curves (..., L + 1, d) with given slopes (..., L, d), around 0; values unchanged."""
         if self.of == VALUES:
             return x
         curves = torch.nn.functional.pad(x.cumsum(-2), (0, 0, 1, 0))
         return curves - curves.mean(-2, keepdim=True)
 
     def curves_behind(self, batch: SeriesBatch) -> SeriesBatch:
-        """Curves with these slopes: most of what slopes vary by from step to step is noise."""
+        """Return curves with these slopes: slopes vary between steps mostly by noise."""
         return batch if self.of == VALUES else replace(batch, values=batch.values.cumsum(1))
 
     def carried(self, other: Space, prototypes: Tensor, like: Tensor) -> Tensor | None:
-        """Those of the same transformation, as they are: what is shown says less."""
+        """Return prototypes of the same transformation unchanged: the shown curves have less information."""
         same = isinstance(other, TransformedSeries) and (other.of, other.znormalise) == (self.of, self.znormalise)
         return prototypes.to(self.dtype) if same and prototypes.shape[1:] == like.shape[1:] else None
 
@@ -114,7 +113,7 @@ class TransformedSeries(TimeSeries):
 
 
 def normalized(row: Series) -> Series:
-    """Series (..., L, d) with mean 0 and deviation 1 in each channel; a constant channel is 0."""
+    """Return a series (..., L, d) with mean 0 and deviation 1 in each channel; a constant channel is 0."""
     centered = row - row.mean(-2, keepdims=True)
     scale = centered.std(-2, keepdims=True)
     varies = scale > FLAT * np.abs(row).max(-2, keepdims=True)
@@ -122,7 +121,7 @@ def normalized(row: Series) -> Series:
 
 
 def normalized_each(rows: Sequence[Series]) -> list[Series]:
-    """The same of each series; of equal length all at once."""
+    """Normalize each series; all at once if of equal length."""
     if len({row.shape for row in rows}) == 1:
         return list(normalized(np.stack(rows)))
     return [normalized(row) for row in rows]

@@ -1,4 +1,4 @@
-"""Objects with several views: a table, series and an embedding of the same objects, side by side."""
+"""Objects with several views: a table, series and an embedding of the same objects."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ SHOWN = 5  # names in a message
 
 @cache
 def view_class() -> type[BaseEstimator]:
-    """What stands for the estimator while one view is checked: holds what scikit-learn wants to know of its columns."""
+    """Return a stand-in for the estimator while a view is checked; it stores scikit-learn's column attributes."""
     from sklearn.base import BaseEstimator
 
     return type("View", (BaseEstimator,), {})
@@ -37,7 +37,7 @@ def view_class() -> type[BaseEstimator]:
 
 @dataclass(frozen=True)
 class CheckedViews:
-    """The views of some objects as they came, checked; where an object lacks a view another's stands in for it."""
+    """The checked raw views of some objects; another object's data replace a missing view."""
 
     parts: tuple[Any, ...]
     present: NDArray[np.bool_]  # (n, views)
@@ -48,39 +48,39 @@ class CheckedViews:
 
     @property
     def shape(self) -> tuple[int, ...]:
-        """Objects and views."""
+        """Number of objects and views."""
         return self.present.shape
 
 
 @dataclass(frozen=True)
 class ViewsDescribed:
-    """What every view's space must know of some objects."""
+    """What every view's space learns from some objects."""
 
     parts: tuple[Any, ...]
     n_features: tuple[int, ...]
     feature_names: tuple[tuple[str, ...], ...]
 
     def merge(self, other: ViewsDescribed) -> ViewsDescribed:
-        """Two blocks together."""
+        """Merge two blocks."""
         return replace(self, parts=tuple(a.merge(b) for a, b in zip(self.parts, other.parts, strict=True)))
 
 
 @dataclass(frozen=True, eq=False)
 class EncodedViews(ByRow):
-    """Objects as the distances see them, view by view; cut into blocks like a tensor."""
+    """Encoded objects, view by view; sliced into blocks like a tensor."""
 
     parts: tuple[Encoded, ...]
-    present: Tensor | None  # (n, views) bool; None where every object has every view
-    middles: tuple[Tensor, ...]  # (1, *shape) a view: where an object without it starts; empty where none lacks one
+    present: Tensor | None  # (n, views) bool; None if every object has every view
+    middles: tuple[Tensor, ...]  # (1, *shape) per view: the start of an object without it; empty if none is missing
     space: Views
-    known: dict[Hashable, Tensor] = field(default_factory=dict)  # what a metric has made of the objects once
+    known: dict[Hashable, Tensor] = field(default_factory=dict)  # cached by metrics
     of_all = ("middles",)
 
     def __len__(self) -> int:
         return len(self.parts[0])
 
     def having(self, view: int) -> Tensor:
-        """Which objects (m,) have a view."""
+        """Return which objects (m,) have a view."""
         if self.present is None:
             return torch.arange(len(self))
         return self.present[:, view].nonzero()[:, 0]
@@ -88,13 +88,13 @@ class EncodedViews(ByRow):
 
 @dataclass(frozen=True)
 class Views(Space):
-    """Objects described in several spaces at once; an object may lack views, not all of them.
+    """Objects described in several spaces at once; an object may lack some views, not all.
 
-    Raw data are a dict from a view's name to its data, or a data frame: a view with the name of a column is that column,
-    which may hold arrays, and the one view that is no column has all the others. Where all views are of series, one set of
-    series may be given instead: every view then shows the same series in its own way. A prototype has the coordinates of all
-    views in a row; with one view only, everything is as in that view's own space. Where one view is ``shown``, the data are
-    that view's alone, and so is what prototypes are decoded to.
+    Raw data are a dict from view names to their data, or a data frame: a view with the name of a column is that column,
+    which may hold arrays, and the one view without a column has all the others. If all views are of series, one set of
+    series may be given instead, which every view encodes in its own way. A prototype has the coordinates of all views
+    in a row; with one view only, everything is as in that view's own space. If one view is ``shown``, the data are that
+    view's alone, and so are decoded prototypes.
     """
 
     views: tuple[str, ...]
@@ -113,20 +113,20 @@ class Views(Space):
     )
 
     def check_options(self, expected: Self) -> None:
-        """View by view."""
+        """Check each view."""
         if (expected.views, expected.shown) != (self.views, self.shown):
             raise Misfit("the metric and model_.space have different views")
         for part, wanted in zip(self.spaces, expected.spaces, strict=True):
             part.check_kind(wanted)
 
     def check_prototypes(self, prototypes: Tensor) -> None:
-        """A point in every view."""
+        """Check a point in every view."""
         super().check_prototypes(prototypes)
         for part, points in zip(self.spaces, self.split(prototypes), strict=True):
             part.check_prototypes(points)
 
     def check(self, estimator: BaseEstimator, X: object, *, reset: bool) -> CheckedViews:
-        """Every view by its own space's rules; an object must have at least one of them."""
+        """Check every view by its own space; an object must have at least one."""
         if self.shown is not None:
             return self._check_shared(estimator, X, reset=reset)
         by_view = self.by_name(X)
@@ -149,7 +149,7 @@ class Views(Space):
         return CheckedViews(tuple(parts), present, tuple(checked))
 
     def _check_shared(self, estimator: BaseEstimator, X: object, *, reset: bool) -> CheckedViews:
-        """One set of objects that every view has, by the rules of the view that is shown."""
+        """Check one set of objects shared by all views, by the shown view's space."""
         stub = view_class()() if reset else self._stub(self.views.index(str(self.shown)))
         rows = self.visible.check(stub, X, reset=reset)
         estimator.n_features_in_ = stub.n_features_in_
@@ -177,7 +177,7 @@ class Views(Space):
         return stub
 
     def by_name(self, X: object) -> dict[str, RawData]:
-        """The data of each view, in the metric's order."""
+        """Return the data of each view, in the metric's order."""
         raw = raw_data(X)
         if raw.views is not None:
             refuse_names(raw.views, self.views)
@@ -192,7 +192,7 @@ class Views(Space):
         )
 
     def _by_column(self, frame: Frame) -> dict[str, RawData]:
-        """Views that are columns, and one that has all other columns."""
+        """Return views that are columns, and one that has all other columns."""
         rest = [name for name in self.views if name not in frame.columns]
         others = [column for column in frame.columns if column not in self.views]
         if len(rest) > 1 or (rest and not others):
@@ -204,11 +204,11 @@ class Views(Space):
         return {name: _selected(frame, others) if name in rest else of_column(frame, name) for name in self.views}
 
     def weighted(self, weights: NDArray[np.float64] | None) -> Views:
-        """Every view will count each object so often."""
+        """Return a space with object weights in every view."""
         return replace(self, sample_weight=weights)
 
     def fit(self, X: CheckedViews, *, dtype: torch.dtype) -> Views:
-        """Each view's space, on the objects that have it."""
+        """Fit each view's space to the objects that have it."""
         fitted = []
         for j, (space, part) in enumerate(zip(self.spaces, X.parts, strict=True)):
             there = X.present[:, j]
@@ -216,7 +216,7 @@ class Views(Space):
             if not there.all() and isinstance(part, list):
                 part = [one for one, has in zip(part, there, strict=True) if has]
                 weights = None if weights is None else weights[there]
-            elif not there.all():  # the stand-ins count for nothing
+            elif not there.all():  # replacements have no weight
                 weights = there * (np.ones(len(X)) if weights is None else weights)
             fitted.append(space.weighted(weights).fit(part, dtype=dtype))
         names = tuple(tuple(map(str, getattr(view, "feature_names_in_", ()))) for view in X.checked)
@@ -225,7 +225,7 @@ class Views(Space):
         return replace(self, spaces=tuple(fitted), n_features=counts, feature_names=names, sample_weight=None)
 
     def describe(self, X: CheckedViews) -> ViewsDescribed:
-        """What each view must know; objects that lack one would leave it without."""
+        """Return what each view learns from a block, in which no view may be missing."""
         if not X.present.all():
             raise ValueError(VIEWS_IN_BLOCKS)
         parts = zip(self.spaces, X.parts, strict=True)
@@ -234,14 +234,14 @@ class Views(Space):
         return ViewsDescribed(described, tuple(int(view.n_features_in_) for view in X.checked), names)
 
     def fit_described(self, description: ViewsDescribed, *, dtype: torch.dtype) -> Views:
-        """View by view."""
+        """Fit view by view."""
         parts = zip(self.spaces, description.parts, description.feature_names, strict=True)
         fitted = tuple(space.fit_described(part, dtype=dtype).named(names) for space, part, names in parts)
         counts, names = description.n_features, description.feature_names
         return replace(self, spaces=fitted, n_features=counts, feature_names=names, sample_weight=None)
 
     def encode(self, X: CheckedViews) -> Encoded:
-        """View by view; of one view alone, what its own space makes of it."""
+        """Encode view by view; a single view by its own space."""
         parts: list[Encoded] = [
             space.encode(part) if part is not None else torch.zeros((len(X), *space.shape), dtype=space.dtype)
             for space, part in zip(self.spaces, X.parts, strict=True)
@@ -253,7 +253,7 @@ class Views(Space):
         present = torch.from_numpy(X.present)
         rows = [mark.nonzero()[:, 0] for mark in present.T]
         trios = zip(self.spaces, parts, rows, strict=True)
-        # New objects may all lack a view: what stands in for it is then never looked at.
+        # New objects may all lack a view: its replacement is then never used.
         middles = tuple(
             space.middle(part, own) if len(own) else torch.zeros((1, *space.shape), dtype=space.dtype)
             for space, part, own in trios
@@ -262,20 +262,20 @@ class Views(Space):
 
     @property
     def visible(self) -> Space:
-        """The view that is shown, where there is one."""
+        """The shown view's space, if there is one."""
         return self if self.shown is None else self.spaces[self.views.index(self.shown)]
 
     def visible_part(self, prototypes: Tensor) -> Tensor:
-        """The coordinates of the view that is shown."""
+        """Return the coordinates of the shown view."""
         return prototypes if self.shown is None else self.split(prototypes)[self.views.index(self.shown)]
 
     def viewed(self, x: Any) -> EncodedViews:
-        """Objects view by view; prototypes (n, width) may stand for objects."""
+        """Return objects view by view; prototypes (n, width) may stand for objects."""
         return EncodedViews(tuple(self.split(x)), None, (), self) if isinstance(x, Tensor) else x
 
     @property
     def alone(self) -> Space | None:
-        """The only view's space; None where there are several."""
+        """The only view's space; None for several views."""
         return self.spaces[0] if len(self.spaces) == 1 else None
 
     @property
@@ -285,22 +285,22 @@ class Views(Space):
 
     @property
     def widths(self) -> list[int]:
-        """How many coordinates a prototype has in each view."""
+        """Number of coordinates of a prototype in each view."""
         return [math.prod(space.shape) for space in self.spaces]
 
     def split(self, prototypes: Tensor) -> list[Tensor]:
-        """Prototypes (k, ...) view by view, each (k, *shape)."""
+        """Split prototypes (k, ...) into views, each (k, *shape)."""
         return split_views(prototypes, [space.shape for space in self.spaces])
 
     def decode(self, prototypes: Tensor) -> Any:
-        """Prototypes of each view, by its name; of the view that is shown alone, where there is one."""
+        """Return prototypes of each view by name, or of the shown view only."""
         if self.shown is not None:
             return self.visible.decode(self.visible_part(prototypes))
         parts = zip(self.views, self.spaces, self.split(prototypes), strict=True)
         return {name: space.decode(part) for name, space, part in parts}
 
     def encode_prototypes(self, prototypes: object) -> Tensor:
-        """Prototypes given as a dict of views, or as objects of the view that is shown, which every view has."""
+        """Return prototypes from a dict of views, or from objects of the shown view, which all views share."""
         if self.shown is not None:
             encoded = [space.encode_prototypes(prototypes) for space in self.spaces]
             own = zip(self.spaces, encoded, strict=True)
@@ -315,7 +315,7 @@ class Views(Space):
         return joined(parts)
 
     def carried(self, other: Space, prototypes: Tensor, like: Tensor) -> Tensor | None:
-        """View by view, where every view takes those of the view of the same name."""
+        """Convert view by view, if every view takes those of the view of the same name."""
         if not isinstance(other, Views) or (other.views, other.shown) != (self.views, self.shown):
             return None
         parts = zip(self.spaces, other.spaces, other.split(prototypes), self.split(like), strict=True)
@@ -324,7 +324,7 @@ class Views(Space):
         return joined(taken) if len(taken) == len(each) else None
 
     def starts(self, x: Any, rows: Tensor) -> Tensor:
-        """The chosen objects in every view; where one lacks a view, the middle of those that have it."""
+        """Return the chosen objects in every view; for a missing view, the middle of the objects that have it."""
         if self.alone is not None:
             return self.alone.starts(x, rows)
         x = self.viewed(x)
@@ -338,15 +338,15 @@ class Views(Space):
         return joined(pieces)
 
     def middle(self, x: object, rows: Tensor) -> Tensor:
-        """The mean of the chosen objects."""
+        """Return the mean of the chosen objects."""
         return super().middle(x, rows) if self.alone is None else self.alone.middle(x, rows)
 
     def coarser(self, x: Any) -> tuple[Space, Encoded] | None:
-        """Every view that has less detail to offer; None where none has."""
+        """Return every view with less detail if it supports it; None if no view does."""
         return self._each_as(x, [space.coarser(part) for space, part in self._pairs(x)], least=1)
 
     def single(self, x: Any) -> tuple[Space, Encoded] | None:
-        """Where all views may be in single precision."""
+        """Return single precision if all views allow it."""
         return self._each_as(x, [space.single(part) for space, part in self._pairs(x)], least=len(self.views))
 
     def _pairs(self, x: Any) -> list[tuple[Space, Any]]:
@@ -355,19 +355,19 @@ class Views(Space):
     def _each_as(
         self, x: Any, others: Sequence[tuple[Space, Encoded] | None], *, least: int
     ) -> tuple[Space, Encoded] | None:
-        """The objects with some views encoded in another way, where at least so many are."""
+        """Return the objects with some views in another encoding, if at least ``least`` views have one."""
         if sum(one is not None for one in others) < least:
             return None
         pairs = [pair if one is None else one for pair, one in zip(self._pairs(x), others, strict=True)]
         views = replace(self, spaces=tuple(space for space, _ in pairs))
         if self.alone is not None:
             return views, pairs[0][1]
-        if self.viewed(x).present is not None:  # what stands in for a view that is missing has the old form
+        if self.viewed(x).present is not None:  # replacements of missing views have the old form
             return None
         return views, EncodedViews(tuple(part for _, part in pairs), None, (), views)
 
     def finer(self, prototypes: Tensor, coarse: Space) -> Tensor:
-        """View by view."""
+        """Convert view by view."""
         assert isinstance(coarse, Views)
         if self.alone is not None:
             return self.alone.finer(prototypes, coarse.spaces[0])
@@ -380,7 +380,7 @@ class Views(Space):
         return self.views if self.alone is None else self.alone.attributes
 
     def keys(self, x: Any) -> NDArray[np.uint64]:
-        """Those of all views mixed; a view that an object lacks does not count."""
+        """Return mixed hashes of an object's views."""
         if self.alone is not None:
             return self.alone.keys(x)
         x = self.viewed(x)
@@ -395,12 +395,12 @@ class Views(Space):
 
     @classmethod
     def samples(cls, generator: torch.Generator, n: int) -> NoReturn:
-        """Views need their spaces."""
+        """Raise an error: views need their spaces."""
         raise TypeError("a space of several views has no objects of its own: give some, encoded, and their prototypes")
 
 
 def n_objects(X: Any) -> int:
-    """How many objects there are in data of any kind, several views of them included."""
+    """Return the number of objects in data of any kind, including several views."""
     if isinstance(X, Mapping):
         return max(map(n_objects, X.values()), default=0)
     if not isinstance(X, Sized):
@@ -409,7 +409,7 @@ def n_objects(X: Any) -> int:
 
 
 def split_views(rows: Tensor, shapes: Sequence[tuple[int, ...]]) -> list[Tensor]:
-    """Coordinates (k, ...) of all views in a row, view by view, each (k, *shape); of one view, as they are."""
+    """Split coordinates (k, ...) into views, each (k, *shape); a single view is unchanged."""
     if len(shapes) == 1:
         return [rows]
     parts: Sequence[Tensor] = torch.split(rows, [math.prod(shape) for shape in shapes], -1)
@@ -417,18 +417,18 @@ def split_views(rows: Tensor, shapes: Sequence[tuple[int, ...]]) -> list[Tensor]
 
 
 def joined(parts: Sequence[Tensor]) -> Tensor:
-    """Coordinates of each view (k, *shape) in a row (k, width); of one view, as they are."""
+    """Concatenate coordinates of views (k, *shape) in a row (k, width); a single view is unchanged."""
     return parts[0] if len(parts) == 1 else torch.cat([part.flatten(1) for part in parts], 1)
 
 
 def _finer(space: Space, coarse: Space, part: Tensor) -> Tensor:
-    """Prototypes of one view; those of a view without a coarser form as they are."""
+    """Return prototypes of one view; unchanged if the view has no coarser form."""
     same = part.shape[1:] == space.shape and part.dtype == space.dtype
     return part if same else space.finer(part, coarse)
 
 
 def of_column(frame: Frame, name: str) -> RawData:
-    """A column of a data frame as the data of a view: what it holds where that is arrays, else a table of one column."""
+    """Return a column of a data frame as a view: its arrays, or a table of one column."""
     values = frame[name].to_list()
     if any(isinstance(value, list | tuple | np.ndarray) for value in values):
         return raw_data(values)
@@ -441,7 +441,7 @@ def _selected(frame: Frame, names: Sequence[str]) -> RawData:
 
 
 def refuse_names(parts: Mapping[Any, object], views: Sequence[str], what: str = "X") -> None:
-    """Views that are not there, or not asked for."""
+    """Raise an error for missing or unknown views."""
     absent = [name for name in views if name not in parts]
     strange = [name for name in parts if name not in views]
     if absent:
@@ -457,7 +457,7 @@ def refuse_names(parts: Mapping[Any, object], views: Sequence[str], what: str = 
 
 
 def refuse_unequal(sizes: Mapping[str, int], what: str = "X", of: str = "objects") -> None:
-    """Views that can't be of the same objects."""
+    """Raise an error for views with different numbers of objects."""
     if len(set(sizes.values())) > 1:
         listed = ", ".join(f"{name!r} has {size}" for name, size in sizes.items())
         raise ValueError(
@@ -467,7 +467,7 @@ def refuse_unequal(sizes: Mapping[str, int], what: str = "X", of: str = "objects
 
 
 def refuse_missing(present: NDArray[np.bool_], views: Sequence[str], *, fit: bool) -> None:
-    """Objects without any view; for a fit, a view that nobody has."""
+    """Raise an error for objects without any view, and in a fit for a view without objects."""
     nobody = ~present.any(0)
     if fit and len(present) and nobody.any():
         raise ValueError(
@@ -482,7 +482,7 @@ def refuse_missing(present: NDArray[np.bool_], views: Sequence[str], *, fit: boo
 
 
 def refuse_other_order(parts: Mapping[str, Any]) -> None:
-    """Refuse views whose data frames have the same labels in another order: rows go together by their place."""
+    """Raise an error if views' data frames have the same labels in another order: rows are matched by position."""
     known: dict[str, list[Any]] = {}
     for name, part in parts.items():
         index = getattr(part, "index", None)
