@@ -478,7 +478,7 @@ def record(path: Path, aims: Aims, busy: bool) -> None:
 
 
 def page(rows: Path) -> str:
-    """The recorded values as the docs show them: the last of each aim, a row for each problem; times only of an idle machine."""
+    """The recorded values as the docs show them: the last of each aim, a row per problem; times only of an idle machine."""
     last = {name: one for name, one in recorded(rows).items() if not one["busy"]}
     newest = max(one["date"] for one in last.values())
     measured: dict[str, list[str]] = {}
