@@ -1,1 +1,1 @@
-"""Compiled inner loops behind torch functions, each with a plain reference it is tested against."""
+"""Compiled inner loops behind torch functions, each tested against a plain reference."""

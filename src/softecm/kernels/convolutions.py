@@ -1,6 +1,6 @@
-"""Short dilated convolutions of series, pooled over time: which patterns occur in a series, anywhere in it.
+"""Short dilated convolutions of series, pooled over time: which patterns occur anywhere in a series.
 
-The kernels are those of MiniRocket: nine taps, three of weight 2 and six of weight -1, in all 84 arrangements. They add up
+The kernels are those of MiniRocket: nine taps, three of weight 2 and six of weight -1, in all 84 arrangements. They sum
 to zero, so that the level of a series does not count (``native/convolutions.c``).
 
 References
@@ -36,14 +36,14 @@ from softecm.native.library import (
 
 TAPS, HEAVY = 9, 3
 KERNELS = math.comb(TAPS, HEAVY)  # 84
-THRESHOLDS = 4  # for each kernel, dilation and channel
+THRESHOLDS = 4  # per kernel, dilation and channel
 MOST_DILATIONS = 5
-MOST_FEATURES = 8000  # with many channels, fewer of the kernels are used
+MOST_FEATURES = 8000  # limit; with many channels, fewer kernels are used
 FEWEST_KERNELS = 6
-STEPS = 1 << 9  # steps of all series together from which thresholds are found
-CALL_CELLS = 1 << 28  # values of convolutions between two looks at the keyboard
-TIE = 1e-9  # of the range: what a threshold lies above a value that occurs often, so that rounding decides nothing
-GOLDEN = (math.sqrt(5.0) + 1.0) / 2.0  # multiples of it modulo 1 are evenly spread, however many are taken
+STEPS = 1 << 9  # of all series together, used to find thresholds
+CALL_CELLS = 1 << 28  # values of convolutions between two checks for interrupts
+TIE = 1e-9  # of the range: offset of a threshold above a frequent value, so that rounding doesn't matter
+GOLDEN = (math.sqrt(5.0) + 1.0) / 2.0  # multiples of it modulo 1 are evenly spread, for any number of them
 
 
 _pool = function(
@@ -53,31 +53,31 @@ _pool = function(
 
 @cache
 def heavy_taps(count: int) -> Ints:
-    """The taps of weight 2 of so many kernels (count, 3), evenly spread among all arrangements."""
+    """Return the taps of weight 2 of ``count`` kernels (count, 3), evenly spread among all arrangements."""
     every = np.array(list(combinations(range(TAPS), HEAVY)), dtype=np.int64)
     return np.ascontiguousarray(every[np.linspace(0, KERNELS - 1, count).round().astype(np.int64)])
 
 
 def dilations_for(length: int) -> tuple[int, ...]:
-    """Distances between taps, from neighbours to the whole series: at most five, in powers."""
+    """Return distances between taps, from neighbours to the whole series: at most five, in powers."""
     widest = max(1.0, (length - 1) / (TAPS - 1))
     return tuple(sorted({int(2.0**e) for e in np.linspace(0.0, math.log2(widest), MOST_DILATIONS)}))
 
 
 def n_kernels(channels: int, dilations: int) -> int:
-    """How many of the kernels to use so that features don't grow with the channels."""
+    """Return the number of kernels to use, so that the number of features doesn't grow with the channels."""
     return int(np.clip(MOST_FEATURES // (channels * dilations * (THRESHOLDS + 1)), FEWEST_KERNELS, KERNELS))
 
 
 def convolutions(taps: Tensor, kernels: int) -> Tensor:
-    """Values at the taps of some steps (steps, 9) -> convolutions there (kernels, steps)."""
+    """Return convolutions (kernels, steps) from the values at the taps of some steps (steps, 9)."""
     weights = torch.full((kernels, TAPS), -1.0, dtype=taps.dtype)
     weights.scatter_(1, torch.from_numpy(heavy_taps(kernels)), 2.0)
     return weights @ taps.T
 
 
 def z_normalized(values: Tensor, lengths: Tensor) -> Tensor:
-    """Series (n, L, d) with mean 0 and deviation 1 in each channel; a constant channel is 0."""
+    """Return series (n, L, d) with mean 0 and deviation 1 in each channel; a constant channel is 0."""
     inside = _inside(values, lengths)[..., None]
     count = lengths.to(values)[:, None, None]
     centered = torch.where(inside, values - (values * inside).sum(1, keepdim=True) / count, 0.0)
@@ -87,7 +87,7 @@ def z_normalized(values: Tensor, lengths: Tensor) -> Tensor:
 
 
 def thresholds_of(values: Tensor, lengths: Tensor, dilations: Sequence[int]) -> Tensor:
-    """Quantiles of the convolutions of some series (n, L, d) -> (dilations, d, kernels, 4)."""
+    """Return quantiles (dilations, d, kernels, 4) of the convolutions of some series (n, L, d)."""
     n, _, d = values.shape
     kernels, last = n_kernels(d, len(dilations)), lengths[:, None, None] - 1
     share = torch.linspace(0.0, 1.0, max(2, STEPS // n), dtype=torch.float64)
@@ -106,13 +106,13 @@ def thresholds_of(values: Tensor, lengths: Tensor, dilations: Sequence[int]) -> 
 
 
 def _ranks(dilation: int, kernels: int, count: int) -> Tensor:
-    """Between which of so many sorted values and the next the thresholds lie (kernels, 4)."""
+    """Return the ranks (kernels, 4) of ``count`` sorted values after which the thresholds are placed."""
     number = torch.arange(1, kernels * THRESHOLDS + 1, dtype=torch.float64) + dilation * kernels * THRESHOLDS
     return ((number * GOLDEN % 1.0) * (count - 1)).long().reshape(kernels, THRESHOLDS)
 
 
 def pooled(values: Tensor, lengths: Tensor, dilations: Sequence[int], thresholds: Tensor) -> Tensor:
-    """Features (n, w): of every convolution the share of steps above each threshold, and the maximum."""
+    """Return features (n, w): of every convolution the share of steps above each threshold, and the maximum."""
     n, longest, d = values.shape
     kernels, spacing = thresholds.shape[2], np.array(dilations, dtype=np.int64)
     limits = expect("thresholds", thresholds.numpy(), FLOAT64, (len(spacing), d, kernels, THRESHOLDS))
@@ -129,5 +129,5 @@ def pooled(values: Tensor, lengths: Tensor, dilations: Sequence[int], thresholds
 
 
 def _inside(values: Tensor, lengths: Tensor) -> Tensor:
-    """Which steps (n, L) exist."""
+    """Return which steps (n, L) exist."""
     return torch.arange(values.shape[1], device=values.device) < lengths[:, None]

@@ -1,7 +1,7 @@
-"""CUDA C++ compiled at run time, for every kernel of ours that runs on an NVIDIA GPU.
+"""Run-time compilation of CUDA C++ for all kernels of this package on NVIDIA GPUs.
 
-Sources lie in ``cuda/``; NVRTC compiles them for the card at hand and for the macros asked for, through cuda-core.
-Compiled code is kept in a cache folder (``SOFTECM_CACHE``, else the user's cache).
+Sources are in ``cuda/``; NVRTC compiles them through cuda-core for the present card and the given macros. Compiled code
+is cached in a folder (``SOFTECM_CACHE``, else the user's cache).
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _INSTALL = (
 
 
 def cache_folder() -> Path:
-    """Where compiled code is kept: ``SOFTECM_CACHE``, else the user's cache folder."""
+    """Return the folder of compiled code: ``SOFTECM_CACHE``, else the user's cache folder."""
     chosen = os.environ.get("SOFTECM_CACHE")
     if chosen:
         return Path(chosen) / "kernels"
@@ -45,7 +45,7 @@ def cache_folder() -> Path:
 
 
 def available() -> str | None:
-    """Why kernels can't be compiled here, in a sentence; None when they can."""
+    """Return why kernels can't be compiled here, in a sentence; None if they can."""
     if not torch.cuda.is_available():
         return "torch sees no CUDA device (torch.cuda.is_available() is False)."
     try:
@@ -56,44 +56,44 @@ def available() -> str | None:
 
 
 def on(device: int) -> AbstractContextManager[object]:
-    """Make the device the current one inside."""
+    """Make the device the current one inside the context."""
     return nullcontext() if torch.cuda.current_device() == device else torch.cuda.device(device)
 
 
 @dataclass(frozen=True)
 class Card:
-    """What a kernel's plan depends on."""
+    """Properties that determine a kernel's launch plan."""
 
     processors: int
-    shared: int  # bytes a block may have
+    shared: int  # maximum bytes per block
     arch: str
 
 
 @lru_cache(maxsize=64)
 def card(device: int) -> Card:
-    """The card behind a device number."""
+    """Return the card of a device number."""
     properties = torch.cuda.get_device_properties(device)
     shared = getattr(properties, "shared_memory_per_block_optin", 48 * 1024)
     return Card(properties.multi_processor_count, min(shared, 100 * 1024), f"sm_{properties.major}{properties.minor}")
 
 
 class Kernel:
-    """A compiled function on one device, and how to start it."""
+    """A compiled function on one device, and how to launch it."""
 
     def __init__(self, core: ModuleType, function: Any, device: int) -> None:
         self._launch, self._function, self._device = core.launch, function, device
         self._config = lru_cache(maxsize=4096)(core.LaunchConfig)
         self._stream = lru_cache(maxsize=256)(core.Stream.from_handle)
-        self._allowed = 48 * 1024  # what every block may have without being asked
+        self._allowed = 48 * 1024  # guaranteed for every block
 
     def start(
         self, stream: int, grid: tuple[int, ...], block: tuple[int, ...], shared: int, *args: int | float
     ) -> None:
-        """Run it on a stream of torch's, each block with so many bytes of shared memory."""
+        """Launch it on a torch stream, with this many bytes of shared memory per block."""
         self._launch(self._stream(stream), self._config(grid, None, block, shared), self._function, *args)
 
     def resident(self, threads: int, shared: int) -> int:
-        """Blocks of this size that one multiprocessor holds at a time."""
+        """Return how many blocks of this size one multiprocessor holds at a time."""
         if shared > self._allowed:
             self._allow_shared(shared)
             self._allowed = shared
@@ -109,14 +109,14 @@ class Kernel:
 
 
 def source(file: str) -> str:
-    """The text of a file of ``cuda/``, each line ``#include "other"`` replaced by the text of that file."""
+    """Return the text of a file in ``cuda/``, with each line ``#include "other"`` replaced by that file."""
     text = (Path(__file__).parent / "cuda" / file).read_text(encoding="utf-8")
     return re.sub(r'^#include "(.+)"\n', lambda line: source(line[1]), text, flags=re.MULTILINE)
 
 
 @lru_cache(maxsize=1)
 def _backend() -> ModuleType:
-    """``cuda.core``, once NVRTC is there, too."""
+    """Return ``cuda.core`` if NVRTC is available, too."""
     try:
         core = importlib.import_module("cuda.core")
         if not hasattr(core, "Program"):  # cuda-core before 0.5
@@ -129,7 +129,7 @@ def _backend() -> ModuleType:
 
 @lru_cache(maxsize=256)
 def kernel(device: int, name: str, defines: tuple[tuple[str, int], ...]) -> Kernel:
-    """The function ``name`` of ``cuda/name.cu``, compiled with these macros."""
+    """Return the function ``name`` of ``cuda/name.cu``, compiled with these macros."""
     core = _backend()
     core.Device(device).set_current()
     binary = _compiled(core, card(device).arch, source(f"{name}.cu"), defines)
@@ -144,11 +144,11 @@ def kernel(device: int, name: str, defines: tuple[tuple[str, int], ...]) -> Kern
 
 
 def _compiled(core: ModuleType, arch: str, source: str, defines: tuple[tuple[str, int], ...]) -> bytes:
-    """Machine code from the cache folder, or compiled now and put there."""
+    """Return machine code from the cache folder, or compile and cache it."""
     nvrtc = importlib.import_module("cuda.bindings.nvrtc")
     try:
         version = nvrtc.nvrtcVersion()[1:]
-    except Exception as error:  # the bindings are there, the library they load is not
+    except Exception as error:  # the bindings are installed, the library they load is not
         raise ImportError(f"{_INSTALL} ({error})") from error
     key = hashlib.sha256(repr((source, arch, defines, version)).encode()).hexdigest()[:32]
     path = cache_folder() / f"{key}.cubin"
@@ -157,7 +157,7 @@ def _compiled(core: ModuleType, arch: str, source: str, defines: tuple[tuple[str
     except OSError:
         pass
     binary = _compiled_now(core, arch, source, defines)
-    try:  # a read-only home costs a compilation a process, nothing else
+    try:  # with a read-only home, each process compiles again
         path.parent.mkdir(parents=True, exist_ok=True)
         write_bytes(path, binary)
     except OSError:

@@ -1,4 +1,4 @@
-"""Pairs of series on an NVIDIA GPU, as the kernels of Soft-DTW and DTW take them; costs of many channels."""
+"""Pairs of series on an NVIDIA GPU for the kernels of Soft-DTW and DTW, and costs of many channels."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from torch import Tensor
 from softecm.kernels.cuda_compile import kernel
 from softecm.kernels.series_checks import Pairs, Rows
 
-IN_REGISTERS = 8  # channels a recursion handles itself; of more, the costs are put into a table first
-TABLE_BYTES = 1 << 31  # tables of the pairs that one launch handles, where each pair has one of its own
-_PARTIAL_BYTES = 1 << 29  # the pairs' own gradient sums, per chunk; fixed, so that the order of addition is
+IN_REGISTERS = 8  # maximum number of channels handled by the recursion; for more, costs are tabulated first
+TABLE_BYTES = 1 << 31  # tables of the pairs of one launch, if each pair has its own
+_PARTIAL_BYTES = 1 << 29  # the pairs' own gradient sums per chunk; fixed, so that the order of summation is
 _TILE = 64  # steps by steps (or channels) of one block of `pair_costs` and `pair_moments`
 
 
 class PairsOnCard:
-    """The tensors of one call, checked and contiguous, and the sizes the kernels want."""
+    """The tensors of one call, checked and contiguous, and the sizes for the kernels."""
 
     def __init__(
         self,
@@ -35,11 +35,11 @@ class PairsOnCard:
         self.x, self.y = x.contiguous(), y.contiguous()
         self.lengths = tuple(None if t is None else t.contiguous() for t in (x_lengths, y_lengths))
         self.pairs = None if pairs is None else (pairs[0].contiguous(), pairs[1].contiguous())
-        # Row g with prototype g: the sums' pairs lie as those of one object with every prototype, there is nothing to sort.
+        # Pairs of equal rows: for the sums they look like one object with every prototype, so nothing is sorted.
         self.by_rows = isinstance(pairs, Rows)
         self.band = -1 if band is None else int(band)
         if self.band >= max(x.shape[1], y.shape[1]) - 1:
-            self.band = -1  # everything is inside
+            self.band = -1  # no band
         self.n, self.x_steps, self.d = x.shape
         self.f, self.y_steps, _ = y.shape
         self.count = self.n * self.f if pairs is None else pairs[0].numel()
@@ -49,11 +49,11 @@ class PairsOnCard:
         self.stream: int = torch.cuda.current_stream(x.device).cuda_stream
 
     def empty_values(self) -> Tensor:
-        """Where values go."""
+        """Return the output tensor of values."""
         return torch.empty(self.shape, dtype=self.x.dtype, device=self.x.device)
 
     def addresses(self) -> tuple[int, int, int, int, int, int]:
-        """Of x, its lengths, y, its lengths, the pairs' indices into x and y; 0 where there are none."""
+        """Return the addresses of x, its lengths, y, its lengths, the pairs' indices into x and y; 0 if absent."""
         ix, iy = (None, None) if self.pairs is None else self.pairs
         x_lengths, y_lengths = self.lengths
         return (
@@ -66,7 +66,7 @@ class PairsOnCard:
         )
 
     def fill_costs(self, table: int, each: int, height: int, first: int, number: int) -> None:
-        """Costs of the pairs `first` to `first + number` into their tables of `each` bytes, for `height` rows a thread."""
+        """Fill tables of `each` bytes with the costs of pairs `first` to `first + number`, for `height` rows a thread."""
         costs = kernel(self.device, "pair_costs", (("REAL64", int(self.wide)), ("H", height)))
         costs.start(
             self.stream,
@@ -87,7 +87,7 @@ class PairsOnCard:
     def sum_moments(
         self, table: int, each: int, height: int, first: int, number: int, weights: Tensor, values: Tensor, partial: int
     ) -> None:
-        """The pairs' own sums of aligned steps, from the alignments that the backward pass left in the tables."""
+        """Sum each pair's aligned steps, from the alignments that the backward pass left in the tables."""
         x, x_lengths, _, y_lengths, ix, iy = self.addresses()
         moments = kernel(self.device, "pair_moments", (("REAL64", int(self.wide)), ("H", height)))
         moments.start(
@@ -114,7 +114,7 @@ class PairsOnCard:
         )
 
     def room(self, slots: int, each: int, beside: int = 0) -> tuple[int, Tensor]:
-        """Memory of `beside` bytes and `each` for as many of the slots as what is free allows, at least one."""
+        """Allocate `beside` bytes, and `each` for as many of the slots as fit in free memory, at least one."""
         while True:
             try:
                 return slots, torch.empty(beside + slots * each, dtype=torch.uint8, device=self.x.device)
@@ -128,12 +128,12 @@ class PairsOnCard:
                 slots = (slots + 1) // 2
 
     def chunk(self, row: int) -> int:
-        """Pairs whose own sums, of `row` bytes each, are kept at a time: whole rows of the (n, f) grid."""
+        """Return how many pairs keep their own sums, of `row` bytes each, at a time: whole rows of the (n, f) grid."""
         whole = 1 if self.pairs is not None and not self.by_rows else self.f
         return min(self.count, max(1, _PARTIAL_BYTES // (row * whole)) * whole)
 
     def add_up(self, partial: int, sums: Tensor, first: int, number: int, width: int) -> None:
-        """Add the pairs' sums up by prototype, in a fixed order."""
+        """Add the pairs' sums by prototype, in a fixed order."""
         order = start = None
         if self.pairs is not None and not self.by_rows:
             ids, order = torch.sort(self.pairs[1][first : first + number], stable=True)
@@ -163,12 +163,12 @@ class PairsOnCard:
 
 
 def parts(count: int, size: int) -> Iterator[tuple[int, int]]:
-    """Where parts of at most `size` begin, and how many they have."""
+    """Yield the offset and size of parts with at most `size` elements."""
     return ((first, min(size, count - first)) for first in range(0, count, size))
 
 
 def table_bytes(groups: int, height: int, columns: int, wide: bool) -> int:
-    """Bytes of one pair's table of `groups` times 32 `height` rows: a warp's columns are skewed by its lanes."""
+    """Return bytes of one pair's table of `groups` times 32 `height` rows: a warp's columns are skewed by its lanes."""
     return groups * (columns + 31) * height * 32 * (16 if wide else 4)
 
 

@@ -15,7 +15,7 @@ _NUMBERS = ("runs", "size", "memory", "kind", "blocks", "length", "width")
 
 
 class _Descent(ctypes.Structure):
-    """``Descent`` in ``native/descent.c``."""
+    """The struct ``Descent`` in ``native/descent.c``."""
 
     _fields_ = (
         *((name, ctypes.c_void_p) for name in _ADDRESSES),
@@ -25,14 +25,14 @@ class _Descent(ctypes.Structure):
 
 _directions = function("descent_directions", ctypes.POINTER(_Descent), result=status)
 _factors = function("descent_factors", Tasks, *(ctypes.c_void_p,) * 3, Int, Int, Int)
-_PARALLEL = 1 << 17  # numbers in matrices from which a second thread pays
+_PARALLEL = 1 << 17  # matrix elements from which a second thread pays
 
 
 def factors(matrices: Tensor, bound: Tensor, ridge: Tensor) -> Tensor:
-    """Cholesky's factors of symmetric matrices (k, L, L) plus a ridge (k,) each, upper, in the matrices' place.
+    """Replace symmetric matrices (k, L, L) plus a ridge (k,) each by their upper Cholesky factors.
 
-    Where a matrix is not positive, its diagonal ``bound`` (k, L) takes its place. What lies below a factor's diagonal is
-    not written.
+    If a matrix is not positive definite, its diagonal ``bound`` (k, L) is used instead. Elements below a factor's
+    diagonal are not written.
     """
     k, n = bound.shape
     if not matrices.shape == (k, n, n) or not ridge.shape == (k,) or not matrices.dtype == bound.dtype == ridge.dtype:
@@ -46,14 +46,14 @@ def factors(matrices: Tensor, bound: Tensor, ridge: Tensor) -> Tensor:
 def directions(
     gradient: Tensor, scale: Tensor | None, factor: Tensor | None, steps: Sequence[Tensor], changes: Sequence[Tensor]
 ) -> tuple[Tensor, Tensor]:
-    """Directions (runs, ...) and their slopes (runs,), downhill wherever the scaled gradient is not zero.
+    """Return directions (runs, ...) and their slopes (runs,), downhill unless the scaled gradient is zero.
 
     Parameters
     ----------
     gradient : (runs, ...), float32 or float64 on the CPU
-    scale : as the gradient, or broadcastable to it; None: 1
-    factor : (runs, q, L, L), Cholesky's upper factor, which takes the scale's place: half the inverse is taken
-    steps, changes : as the gradient each, newest last; pairs without positive product are skipped
+    scale : shaped like the gradient, or broadcastable to it; None: 1
+    factor : (runs, q, L, L), upper Cholesky factor, used instead of the scale, with half the inverse
+    steps, changes : each shaped like the gradient, newest last; pairs without positive product are skipped
     """
     shape, kind = gradient.shape, gradient.dtype
     held = [t.contiguous() for t in (gradient, *steps, *changes)]

@@ -1,4 +1,4 @@
-"""Gradients that can't be differentiated again, and say so instead of passing for constants."""
+"""Gradients that raise an error when differentiated again, instead of acting as constants."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ Gradients: TypeAlias = tuple[Tensor | None, ...]
 
 
 def first_only(backward: Callable[[Any, Tensor], Gradients]) -> Callable[[Any, Tensor], Gradients]:
-    """A ``backward`` without a graph of its own: whoever differentiates what it gives is told that there is no more.
+    """Return a ``backward`` without its own graph, whose results raise an error when differentiated.
 
-    torch's ``once_differentiable`` says so only where the incoming gradient has a graph; a penalty on the gradient of a
-    plain sum would count for nothing, without a word.
+    torch's ``once_differentiable`` does so only if the incoming gradient has a graph; a penalty on the gradient of a
+    plain sum would be ignored silently.
     """
 
     @wraps(backward)
     def wrapped(ctx: Any, weights: Tensor) -> Gradients:
         with torch.no_grad():
             gradients = backward(ctx, weights)
-        if not torch.is_grad_enabled():  # nobody asked for create_graph
+        if not torch.is_grad_enabled():  # without create_graph
             return gradients
         return tuple(None if g is None else _First.apply(g, weights, *ctx.saved_tensors) for g in gradients)
 
@@ -31,7 +31,7 @@ def first_only(backward: Callable[[Any, Tensor], Gradients]) -> Callable[[Any, T
 
 
 class _First(torch.autograd.Function):
-    """A gradient as it is; the series it belongs to are inputs, so that a second derivative comes through here."""
+    """Identity of a gradient, with the series as inputs, so that a second derivative reaches this backward."""
 
     @staticmethod
     def forward(ctx: object, gradient: Tensor, *inputs: Tensor) -> Tensor:  # type: ignore[override]

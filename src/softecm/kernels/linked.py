@@ -1,4 +1,4 @@
-"""Masses of linked objects, one object after the other (``native/linked.c``; plain references in ``objective/links.py``)."""
+"""Masses of linked objects, one object after another (``native/linked.c``; plain references in ``objective/links.py``)."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from softecm.native.library import (
 
 Prices: TypeAlias = tuple[float, float, float]
 
-PARALLEL = 10_000  # masses below which one thread is faster than waking a second
+PARALLEL = 10_000  # number of masses below which one thread is faster than waking another
 
 _LINKS = (Float, Float, Float, Array, Array, Array, Int, Array)
 _descend = function(
@@ -46,18 +46,18 @@ def descend(
     sweeps: int,
     joint: int = 0,
 ) -> None:
-    """Lower the objective of linked objects in place until no object alone can by more than ``tol`` in its masses.
+    """Lower the objective of linked objects in place until no object alone can by changing masses more than ``tol``.
 
     Parameters
     ----------
-    a, masses : (runs, m, f + 1), the empty set first; ``a`` is inf where it is switched off
+    a, masses : (runs, m, f + 1), the empty set first; ``a`` is inf without it
     beta : (runs,)
-    prices : of a broken must-link, a broken cannot-link, and of a must-linked object's mass on the empty set (NaN: as the
-        article has it)
-    starts, partners, together : the links of object i are entries ``starts[i]`` to ``starts[i + 1]``: the other object, and
-        whether it is a must-link
-    joint : first so many steps in which all objects move part of the way at once, so that none has the advantage of being
-        first
+    prices : of a violated must-link, a violated cannot-link, and of a must-linked object's mass on the empty set (NaN:
+    as in the article)
+    starts, partners, together : the links of object i are entries ``starts[i]`` to ``starts[i + 1]``: the other object,
+    and whether it is a must-link
+    joint : number of first steps in which all objects move part of the way at once, so that none has the advantage of
+    being first
     """
     runs, m, f = masses.shape
     expect_writable("masses", masses, FLOAT64, (runs, m, f))

@@ -1,7 +1,7 @@
-"""Choose a cluster's medoid where every candidate costs a pass over the objects (``native/medoids.h``).
+"""Selection of a cluster's medoid if every candidate costs a pass over the objects (``native/medoids.h``).
 
-Candidates come with a lower bound of their cost, best first; the search ends at the first bound that can't win. So the
-choice is that of a search through all of them.
+Candidates come with a lower bound of their cost, best first; the search ends at the first bound that can't win. The
+result equals that of a search through all of them.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from softecm.native.library import INDEX, REAL, Array, Float, Int, expect, expec
 
 _BEST = ctypes.POINTER(Float)
 _CANDIDATES = (Array, Int, Array, Array, Int)
-_SIZES = {4: "f32", 8: "f64"}  # endings of a kernel's name, by the bytes of a number
+_SIZES = {4: "f32", 8: "f64"}  # suffixes of a kernel's name, by bytes of a number
 _gap_choice = {
     size: function(f"gap_choice_{end}", *_CANDIDATES, Array, Float, Array, Int, _BEST, result=Int)
     for size, end in _SIZES.items()
@@ -34,10 +34,10 @@ _barycenters = {
 def gap_choice(
     d: Reals, candidates: Ints, bounds: Reals, base: Reals, lam: float, inertia: Reals, incumbent: float
 ) -> tuple[int, float]:
-    """Where to put one cluster when the constraint cost is the gap.
+    """Return the best position of one cluster if the constraint cost is the gap.
 
     The cost of candidate z is ``base[z] - lam sum_A min_x (d[z, x] + inertia[A, x])``; ``incumbent`` is to be beaten.
-    Returns -1 where nothing does.
+    Returns -1 if none is better.
     """
     (d, candidates, bounds), best = _candidates(d, candidates, bounds), Float(incumbent)
     sets, n = len(inertia), len(d)
@@ -58,9 +58,9 @@ def exact_choice(
     squares: Reals,
     incumbent: float,
 ) -> tuple[int, float]:
-    """Where to put one cluster when its sets sit on the barycentres of their clusters.
+    """Return the best position of one cluster if its sets are at the barycentres of their clusters.
 
-    The cost of candidate z is ``own[z] + sum_A prices[A, x_A(z)]``; ``floor`` is the least the sum can be.
+    The cost of candidate z is ``own[z] + sum_A prices[A, x_A(z)]``; ``floor`` is a lower bound of the sum.
     """
     (d, candidates, bounds), best = _candidates(d, candidates, bounds), Float(incumbent)
     sets, n = len(inertia), len(d)
@@ -72,10 +72,10 @@ def exact_choice(
 
 
 def barycenters(d: Reals, sets: list[tuple[int, ...]], medoids: Ints) -> Ints:
-    """The object with the least sum of dissimilarities to a set's medoids: (runs, c) -> (runs, sets).
+    """Return the object with the least sum of dissimilarities to a set's medoids: (runs, c) -> (runs, sets).
 
-    Among equals, the one with the least sum of squares, then the first. Where the triangle inequality holds, both ends of
-    a pair are among the minimisers, and objects on the way between them, if there are any, win by their squares.
+    Ties are broken by the sum of squares, then by index. If the triangle inequality holds, both ends of a pair are
+    among the minimizers, and objects between them, if any, win by their squares.
     """
     out = np.empty((len(medoids), len(sets)), dtype=np.int64)
     members = np.array([k for s in sets for k in s], dtype=np.int64)
@@ -91,7 +91,7 @@ def barycenters(d: Reals, sets: list[tuple[int, ...]], medoids: Ints) -> Ints:
 
 
 def _candidates(d: Reals, candidates: Ints, bounds: Reals) -> tuple[Reals, Ints, Reals]:
-    """A square matrix and some of its rows, each with a bound."""
+    """Return a square matrix and some of its rows, each with a bound, validated."""
     d = expect("dissimilarities", d, REAL, (len(d), len(d)))
     candidates = expect("candidates", candidates, INDEX, candidates.shape[:1])
     expect_within("candidates", candidates, len(d))
@@ -99,5 +99,5 @@ def _candidates(d: Reals, candidates: Ints, bounds: Reals) -> tuple[Reals, Ints,
 
 
 def _numbers(name: str, array: Reals, shape: tuple[int, ...], dtype: DTypeLike = np.float64) -> Reals:
-    """An array of this shape in the precision that a kernel takes."""
+    """Return an array of this shape in the kernel's precision."""
     return expect(name, array, REAL, shape).astype(dtype, copy=False)

@@ -1,6 +1,6 @@
-"""One round of Soft-ECM on vectors on an NVIDIA GPU: the twin of ``quadratic``, to the last digits.
+"""One iteration of Soft-ECM for vectors on an NVIDIA GPU: the counterpart of ``quadratic``, equal to the last digits.
 
-``cuda/quadratic_round.cu`` explains how; its arithmetic is double whatever the type of the objects.
+See ``cuda/quadratic_round.cu``; its arithmetic is double for any type of objects.
 """
 
 from __future__ import annotations
@@ -11,25 +11,25 @@ from torch import Tensor
 from softecm.kernels.cuda_compile import available, card, kernel, on
 from softecm.native.library import expect_on_device
 
-_THREADS = (128, 64, 32)  # a block, and objects in its tile: fewer where sets and coordinates are many
-_SUMS = (1, 2, 4, 8, 16, 32)  # sums a thread can hold
+_THREADS = (128, 64, 32)  # threads per block, and objects in its tile: fewer for many sets and coordinates
+_SUMS = (1, 2, 4, 8, 16, 32)  # sums per thread
 
 
 def fits(x: Tensor, f: int) -> bool:
-    """Whether objects of this many coordinates and so many sets fit in a block's shared memory and registers."""
+    """Whether objects with this many coordinates and sets fit in a block's shared memory and registers."""
     if x.dtype not in (torch.float32, torch.float64) or available() is not None:
         return False
     return _threads(f, x.shape[1], card(x.device.index).shared) is not None
 
 
 def _threads(f: int, p: int, room: int) -> int | None:
-    """The largest block whose tile fits in ``room`` bytes and whose threads can hold all sums; None if none does."""
+    """Return the largest block whose tile fits in ``room`` bytes and whose threads can hold all sums, or None."""
     possible = (t for t in _THREADS if _shared(f, p, t, True) <= room and f * (p + 1) <= _SUMS[-1] * t)
     return next(possible, None)
 
 
 def _shared(f: int, p: int, threads: int, compared: bool) -> int:
-    """Bytes of shared memory a block needs."""
+    """Return the bytes of shared memory of a block."""
     return max(8 * threads * ((1 + compared) * (f | 1) + ((p + 1) | 1)), 16 * threads)
 
 
@@ -42,7 +42,7 @@ def run_round(
     beta: Tensor,
     delta2: Tensor,
 ) -> tuple[Tensor, Tensor, Tensor, Tensor]:
-    """Costs (runs,), masses' sums (runs, f), moments (runs, f, p) and changes (runs,); see ``rounds.sum_over_objects``."""
+    """Return costs (runs,), sums (runs, f), moments (runs, f, p), changes (runs,); see ``rounds.sum_over_objects``."""
     (n, p), (runs, f, _) = x.shape, prototypes.shape
     device = x.device.index
     outputs = f * (p + 1)
@@ -53,7 +53,7 @@ def run_round(
         values = zip(shapes.items(), (weights, prototypes, previous, factors, beta, delta2), strict=True)
         checked = [None if t is None else expect_on_device(name, t, x.device, shape) for (name, shape), t in values]
         threads = _threads(f, p, card(device).shared)
-        assert threads is not None  # as fits says
+        assert threads is not None  # guaranteed by fits
         sums = next(k for k in _SUMS if k * threads >= outputs)
         defines = (("X64", int(x.dtype == torch.float64)), ("OUT", sums), ("THREADS", threads))
         compiled = kernel(device, "quadratic_round", defines)

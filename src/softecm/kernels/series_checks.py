@@ -1,4 +1,4 @@
-"""What Soft-DTW is asked for, and whether it can be: pairs, lengths, weights, bands."""
+"""Validation of Soft-DTW's arguments: pairs, lengths, weights, bands."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ Pairs = tuple[Tensor, Tensor] | None
 
 
 class Rows(tuple[Tensor, Tensor]):
-    """Pairs of series in the same row of two batches: indices that need no check and no sorting."""
+    """Pairs of equal rows of two batches: indices that need no check and no sorting."""
 
     def __new__(cls, n: int, device: torch.device) -> Rows:
-        """Pairs (0, 0) to (n - 1, n - 1)."""
+        """Return pairs (0, 0) to (n - 1, n - 1)."""
         row = torch.arange(n, device=device)
         return super().__new__(cls, (row, row))
 
 
 def check_band(n: int, m: int, band: int) -> None:
-    """Raise ValueError unless some alignment of n with m steps stays inside the band: 0 asks for equal lengths."""
+    """Raise ValueError unless some alignment of n with m steps is inside the band: 0 requires equal lengths."""
     if band == 0 and n != m and min(n, m) > 1:
         raise ValueError(
             f"band must be at least 1 for series of different lengths; got 0 for {n} and {m} steps, which leaves no "
@@ -39,7 +39,7 @@ def check(
     gamma: float,
     band: int | None,
 ) -> None:
-    """Raise TypeError or ValueError for arguments that the kernels must not see."""
+    """Raise TypeError or ValueError for arguments invalid for the kernels."""
     for name, t in (("x", x), ("y", y)):
         if t.dtype not in (torch.float32, torch.float64):
             raise TypeError(f"{name} must be float32 or float64; got {t.dtype}. Convert it with .to(torch.float64).")

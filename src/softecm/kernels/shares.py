@@ -1,4 +1,4 @@
-"""Masses from distances on the CPU, with what an iteration sums up of them, in one call (``native/shares.c``)."""
+"""Masses from distances on the CPU, with the sums of an iteration, in one call (``native/shares.c``)."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from torch import Tensor
 from softecm.native.library import Tasks, function, share_out, status
 
 _ADDRESSES = ("distances", "factors", "beta", "delta2", "counts", "before", "masses", "weights", "costs", "changes")
-_CHUNK, _PARALLEL = 256, 1 << 15  # objects of a task, as in C; masses from which a second thread pays
+_CHUNK, _PARALLEL = 256, 1 << 15  # objects of a task, as in C; number of masses from which a second thread pays
 
 
 class _Shares(ctypes.Structure):
@@ -26,18 +26,18 @@ _share_masses = function("share_masses", Tasks, ctypes.POINTER(_Shares), result=
 
 
 class SharedMasses(NamedTuple):
-    """Masses of some objects, run by run, with what follows from them."""
+    """The masses of some objects and runs, with weights and costs."""
 
     masses: Tensor  # (runs, n, f + 1)
-    weights: Tensor  # (n, runs * f): |A|^alpha m^beta, times how often each object counts
+    weights: Tensor  # (n, runs * f): |A|^alpha m^beta, times the objects' weights
     cost: Tensor  # (runs,)
-    change: Tensor | None  # (runs,), of the masses, where those of the last iteration are known
+    change: Tensor | None  # (runs,), of the masses, if those of the last iteration are known
 
 
 def share_masses(
     distances: Tensor, factors: Tensor, beta: Tensor, delta2: Tensor, counts: Tensor | None, before: Tensor | None
 ) -> SharedMasses:
-    """Eq. 7 for distances (n, runs * f) in float32 or float64, computed in float64.
+    """Compute eq. 7 for distances (n, runs * f) in float32 or float64, in double precision.
 
     Parameters
     ----------

@@ -1,7 +1,8 @@
-"""Least squares on the simplex, exactly: small quadratic programmes by an active-set method (``native/simplex.c``).
+"""Least squares on the simplex, exactly: small quadratic programs by an active-set method (``native/simplex.c``).
 
-``minimise m'Qm / 2 - b'm  over  m >= 0, sum(m) = 1`` for a positive definite Q of a few dozen rows. The set of positive
-entries starts from a given m, so that in an alternating scheme most programmes take one or two small Cholesky solves.
+``minimize m'Qm / 2 - b'm  subject to  m >= 0, sum(m) = 1`` for a positive definite Q of a few dozen rows. The set of
+positive entries starts from a given m, so that in an alternating scheme most programs take one or two small Cholesky
+solves.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ from softecm.native.library import (
 )
 
 FLAG = frozenset({np.dtype(np.bool_)})
-RIDGE = 1e-8  # added to the diagonal of Q: of equally good masses the shortest
+RIDGE = 1e-8  # added to the diagonal of Q: selects the shortest of equally good masses
 
 _PULL = (Array, Array, Array, Array)
 _sweep = function("simplex_sweep", *[Array] * 5, Int, Int, Array, Array, *_PULL, Float, Array, Array, result=status)
@@ -35,7 +36,7 @@ _sweep_pairs = function("pair_sweep", *[Array] * 7, Int, Int, Array, Array, Floa
 
 
 class Pull(NamedTuple):
-    """What other objects' masses add to an object's price: ``2 weights[t] m_i' matrix m_j`` for j = ``others[t]``.
+    """Contribution of other objects to an object's cost: ``2 weights[t] m_i' matrix m_j`` for j = ``others[t]``.
 
     Those of object i are ``others[starts[i]:starts[i + 1]]``.
     """
@@ -47,13 +48,13 @@ class Pull(NamedTuple):
 
 
 def _flag(stop: Bools) -> Bools:
-    """The very array, which another thread may set."""
+    """Return the same array, which another thread may set."""
     expect_writable("stop", stop, FLAG, (1,))
     return stop
 
 
 def _checked(pull: Pull | None, n: int, f: int) -> Pull | tuple[None, None, None, None]:
-    """What pulls, as the kernel may index it."""
+    """Return the pull, validated for the kernel."""
     if pull is None:
         return None, None, None, None
     others = expect("others", pull.others, INDEX, pull.others.shape[:1])
@@ -69,10 +70,10 @@ def _checked(pull: Pull | None, n: int, f: int) -> Pull | tuple[None, None, None
 def sweep_all(
     phi: Floats, conflict: Floats, masses: Floats, stop: Bools, pull: Pull | None = None, ridge: float = RIDGE
 ) -> float:
-    """Fit every object's masses in turn to its conflicts with all others; in place. Ends early once ``stop[0]`` is set.
+    """Fit every object's masses in turn to its conflicts with all others; in place. Stops once ``stop[0]`` is set.
 
-    ``phi`` (n, n) is zero on its diagonal. Returns by how much the sum of the objects' misfits fell, with what pulls at
-    them; as each pair belongs to two objects, the sum over pairs (i, j), i != j, falls by twice that.
+    ``phi`` (n, n) is zero on its diagonal. Returns the decrease of the sum of the objects' misfits, including the pull;
+    as each pair belongs to two objects, the sum over pairs (i, j), i != j, decreases by twice that.
     """
     n, f = masses.shape
     expect_writable("masses", masses, FLOAT64, (n, f))
@@ -94,7 +95,7 @@ def sweep_some(
     pull: Pull | None = None,
     ridge: float = RIDGE,
 ) -> float:
-    """The same with some others each: those of object i are ``others[starts[i]:starts[i + 1]]``, with their ``phi``."""
+    """The same with a subset of others: those of object i are ``others[starts[i]:starts[i + 1]]``, with their ``phi``."""
     n, f = masses.shape
     expect_writable("masses", masses, FLOAT64, (n, f))
     others = expect("others", others, INDEX, others.shape[:1])
@@ -108,7 +109,7 @@ def sweep_some(
 
 
 def fit_rows(q: Floats, b: Floats, start: Floats | None = None, stop: Bools | None = None) -> Floats:
-    """Minimisers (n, f) for one Q (f, f) and many b (n, f); ``start`` are points of the simplex (n, f) to begin from."""
+    """Return minimizers (n, f) for one Q (f, f) and many b (n, f); ``start`` holds initial points (n, f)."""
     n, f = b.shape
     masses = np.full((n, f), 1.0 / f) if start is None else expect("start", start, FLOAT64, (n, f)).copy()
     flag = _flag(np.zeros(1, dtype=np.bool_) if stop is None else stop)
@@ -119,11 +120,11 @@ def fit_rows(q: Floats, b: Floats, start: Floats | None = None, stop: Bools | No
 def sweep_pairs(
     low: Floats, high: Floats, others: Ints, starts: Ints, same: Floats, disjoint: Floats, masses: Floats, stop: Bools
 ) -> float:
-    """Fit every object's masses in turn, in place; returns by how much a mass moved at most.
+    """Fit every object's masses in turn, in place; return the largest change of a mass.
 
-    For each ``minimise over m_i  sum_j (m_i S m_j - low_ij)^2 + (m_i C m_j - (1 - high_ij))^2`` on the simplex, S being 1
-    where both sets are the same single cluster (``same``), C where they are disjoint.
-    Those compared with object i are ``others[starts[i]:starts[i + 1]]``, with their ``low`` and ``high``.
+    For each object ``minimize over m_i  sum_j (m_i S m_j - low_ij)^2 + (m_i C m_j - (1 - high_ij))^2`` on the simplex,
+    with S = 1 if both sets are the same single cluster (``same``), C = 1 if they are disjoint. The objects compared
+    with i are ``others[starts[i]:starts[i + 1]]``, with their ``low`` and ``high``.
     """
     n, f = masses.shape
     expect_writable("masses", masses, FLOAT64, (n, f))

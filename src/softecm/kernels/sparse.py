@@ -1,6 +1,6 @@
 """Products of sparse rows with dense points, without a dense copy of the rows (``native/sparse.c``).
 
-Rows are compressed (CSR): ``starts`` says where each begins among ``columns`` and ``values``.
+Rows are compressed (CSR): ``starts`` holds their offsets in ``columns`` and ``values``.
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ from softecm.native.library import (
     status,
 )
 
-TOGETHER = 24  # points that are turned at once, as in native/sparse.c
-PARALLEL = 500_000  # multiplications below which one thread is faster than waking a second
+TOGETHER = 24  # points transposed at once, as in native/sparse.c
+PARALLEL = 500_000  # multiplications below which one thread is faster than waking another
 
 _ROWS = (Array, Array, Int, Array, Int)
 _products = function("sparse_products", Tasks, *_ROWS, Int, Array, Int, Int, Int, Array)
@@ -34,7 +34,7 @@ _keys = function("sparse_keys", Tasks, Array, Array, Int, Array, Int, Int, Array
 
 
 def products(starts: Ints, columns: Codes, values: Reals, points: Floats) -> Floats:
-    """Inner products (n, k) of sparse rows with dense points (k, p)."""
+    """Return inner products (n, k) of sparse rows with dense points (k, p)."""
     n, (k, p) = len(starts) - 1, points.shape
     starts, columns, values = _checked(starts, columns, values, p)
     out = np.empty((n, k))
@@ -46,7 +46,7 @@ def products(starts: Ints, columns: Codes, values: Reals, points: Floats) -> Flo
 
 
 def sums(starts: Ints, columns: Codes, values: Reals, weights: Floats, width: int) -> Floats:
-    """Sums (k, p) of sparse rows, weighted by the columns of ``weights`` (n, k)."""
+    """Return sums (k, p) of sparse rows, weighted by the columns of ``weights`` (n, k)."""
     n, k = len(starts) - 1, weights.shape[1]
     starts, columns, values = _checked(starts, columns, values, width)
     weights = expect("weights", weights, FLOAT64, (n, k))
@@ -57,7 +57,7 @@ def sums(starts: Ints, columns: Codes, values: Reals, weights: Floats, width: in
 
 
 def content_keys(starts: Ints, columns: Codes, values: Reals, width: int) -> np.ndarray:
-    """One number a row that depends on its content alone: that of the dense row (``spaces.base.content_keys``)."""
+    """Return a hash of each row's content, equal to that of the dense row (``spaces.base.content_keys``)."""
     starts, columns, values = _checked(starts, columns, values, width)
     n, bits = len(starts) - 1, (values.astype(np.float64) + 0.0).view(np.uint64)
     keys = np.empty(n, dtype=np.uint64)

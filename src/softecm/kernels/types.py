@@ -1,4 +1,4 @@
-"""Types of what kernels take and give: arrays by what they hold."""
+"""Array types of the kernels, by content."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 Floats: TypeAlias = NDArray[np.float64]
 Real: TypeAlias = np.float32 | np.float64
 Reals: TypeAlias = NDArray[np.float32 | np.float64]
-"""Floats of either size: kernels are told which."""
+"""Floats of either size; kernels receive the size."""
 Ints: TypeAlias = NDArray[np.int64]
 Codes: TypeAlias = NDArray[np.integer]
-"""Whole numbers of any size."""
+"""Integers of any size."""
 Bools: TypeAlias = NDArray[np.bool_]

@@ -1,4 +1,4 @@
-"""Labels by the votes of neighbours: each object takes the label that weighs most around it (``native/votes.c``)."""
+"""Label propagation: each object takes the label with the largest weight around it (``native/votes.c``)."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _tally = function("votes_tally", Array, Array, Int, Int, *[Array] * 6)
 
 
 def backwards(neighbours: Ints) -> tuple[Ints, Ints]:
-    """For each object where it stands among others' neighbours: positions in the flat array, and where its own begin."""
+    """Return each object's positions in the flat array of others' neighbours, and their offsets."""
     n = len(neighbours)
     expect_within("neighbours", neighbours, n)
     flat = neighbours.ravel()
@@ -33,11 +33,11 @@ def backwards(neighbours: Ints) -> tuple[Ints, Ints]:
 
 
 def sweep(neighbours: Ints, weights: Floats, back: Ints, starts: Ints, order: Ints, labels: Ints, due: Bools) -> float:
-    """Let every object that is due take the label with the most votes, of equals the smallest; in place.
+    """Let every object that is due take the label with the most votes, the smallest of ties; in place.
 
-    ``neighbours`` and ``weights`` are (n, k), ``back`` and ``starts`` as ``backwards`` makes them, ``order`` names the
-    objects in turn, ``labels`` (n,) lie below n. An object is due until its turn, and again when a neighbour's label has
-    changed. Returns by how much ``between`` fell; labels still move while any object is due.
+    ``neighbours`` and ``weights`` are (n, k), ``back`` and ``starts`` the result of ``backwards``, ``order`` the
+    sequence of objects, ``labels`` (n,) are below n. An object is due until its turn, and again after a neighbour's
+    label changes. Returns the decrease of ``between``; labels still move while any object is due.
     """
     n, k = neighbours.shape
     neighbours = expect("neighbours", neighbours, INDEX, (n, k))
@@ -54,14 +54,14 @@ def sweep(neighbours: Ints, weights: Floats, back: Ints, starts: Ints, order: In
 
 
 def between(neighbours: Ints, weights: Floats, labels: Ints) -> float:
-    """Half the weights of neighbours with different labels."""
+    """Return half the weights of neighbours with different labels."""
     neighbours, weights, labels = _checked(neighbours, weights, labels)
     weight: float = _between(neighbours, weights, *neighbours.shape, labels)
     return weight
 
 
 def tally(neighbours: Ints, weights: Floats, labels: Ints) -> tuple[Floats, Ints, Ints]:
-    """The votes for each label around each object, as a sparse matrix: values, columns, where each row begins."""
+    """Return the votes for each label around each object, as a sparse matrix: values, columns, row offsets."""
     neighbours, weights, labels = _checked(neighbours, weights, labels)
     n = len(neighbours)
     around = (neighbours, weights, *neighbours.shape, labels)

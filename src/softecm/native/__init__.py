@@ -1,5 +1,5 @@
-"""Kernels in C: sources, how they are compiled (``build``), checked, called and shared by threads (``library``).
+"""Kernels in C: sources, compilation (``build``), validation, calls and threads (``library``).
 
 Plain C11 without Python's headers, compiled when the package is built and called through ctypes, which releases the
-interpreter lock: nothing is compiled at run time, and forking after a fit is safe.
+GIL: nothing is compiled at run time, and forking after a fit is safe.
 """

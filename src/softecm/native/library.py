@@ -1,14 +1,14 @@
-"""The compiled kernels as Python functions: loaded once, for the processor at hand, and called through ctypes.
+"""The compiled kernels as Python functions: loaded once, for the present processor, and called through ctypes.
 
-A kernel is declared beside the code that calls it::
+A kernel is declared next to the code that calls it::
 
     _nearest = function("nearest", Tasks, Array, Int, ...)
 
-Arrays reach a kernel as addresses, None as a null pointer. Kernels trust their sizes: ``expect`` is the one gate before
-them, which arrays of another type, shape or layout than a kernel indexes never pass.
+Arrays are passed as addresses, None as a null pointer. Kernels don't check sizes: ``expect`` is the only validation,
+and rejects arrays of another type, shape or layout than a kernel indexes.
 
-``share_out`` calls a kernel on several threads of one pool. Each takes tasks from a counter until there are none: the result
-is the same on any number of threads, also when helpers come late. The thread that calls works too.
+``share_out`` calls a kernel on several threads of one pool. Each takes tasks from a counter until none are left: the
+result is the same for any number of threads, even if helpers start late. The calling thread works too.
 """
 
 from __future__ import annotations
@@ -32,21 +32,21 @@ if TYPE_CHECKING:
     import torch
     from torch import Tensor
 
-_own = threading.local()  # what `set_threads` has chosen, for the thread that called it
+_own = threading.local()  # the choice of `set_threads`, for the calling thread
 _pool: ThreadPoolExecutor | None = None
 _lock = threading.Lock()
-MOST = 256  # threads the pool may have
+MOST = 256  # maximum number of threads in the pool
 
 
 def available() -> int:
-    """Cores this process may use, fewer where ``OMP_NUM_THREADS`` says so, as pools of processes do for their workers."""
+    """Return the cores available to this process, limited by ``OMP_NUM_THREADS``, which process pools set for workers."""
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     limit = os.environ.get("OMP_NUM_THREADS", "")
     return max(1, min(cores, int(limit))) if limit.isdigit() else cores
 
 
 def get_threads(most: int | None = None) -> int:
-    """How many threads a kernel that is called from this thread may use; where nobody chose, at most so many."""
+    """Return how many threads a kernel called from this thread may use; at most ``most`` unless set explicitly."""
     chosen: int | None = getattr(_own, "count", None)
     if chosen is not None:
         return chosen
@@ -54,26 +54,26 @@ def get_threads(most: int | None = None) -> int:
 
 
 def set_threads(count: int | None) -> int | None:
-    """Choose that number, None for all that are available; returns the choice before."""
+    """Set that number, None for all available; return the previous setting."""
     before: int | None = getattr(_own, "count", None)
     _own.count = None if count is None else max(1, min(count, MOST))
     return before
 
 
 def share_out(kernel: Callable[..., object], large: bool, *arguments: Any, threads: int | None = None) -> None:
-    """Call a kernel whose first parameter is the counter of tasks, on several threads (or so many) if ``large``."""
+    """Call a kernel whose first parameter is the counter of tasks, on several (or ``threads``) threads if ``large``."""
     counter = ctypes.c_int64(0)
     helpers = (threads or get_threads()) - 1 if large else 0
     if helpers < 1:
         kernel(counter, *arguments)
         return
     futures = []
-    with suppress(RuntimeError):  # the interpreter is shutting down: this thread does all
+    with suppress(RuntimeError):  # the interpreter is shutting down: this thread does all tasks
         futures = [_threads().submit(kernel, counter, *arguments) for _ in range(helpers)]
     try:
         kernel(counter, *arguments)
     finally:
-        started = [future for future in futures if not future.cancel()]  # what has not begun has nothing left to do
+        started = [future for future in futures if not future.cancel()]  # the others have no tasks left
         wait(started)
     for future in started:
         future.result()
@@ -88,7 +88,7 @@ def _threads() -> ThreadPoolExecutor:
 
 
 def _forget() -> None:
-    """After a fork: the child has the pool's object but none of its threads, and perhaps a lock that is taken."""
+    """Reset after a fork: the child has the pool's object without its threads, and possibly a locked lock."""
     global _pool, _lock
     _pool, _lock = None, threading.Lock()
 
@@ -108,19 +108,19 @@ TRUTH: Kinds = frozenset({np.dtype(np.bool_)})
 
 
 def kind(array: NDArray[np.generic]) -> int:
-    """What an array holds, as C kernels are told (``native/common.h``): its numbers' bytes, negative for whole ones."""
+    """Return the element type for C kernels (``native/common.h``): bytes of a number, negative for integers."""
     return array.itemsize if array.dtype.kind == "f" else -array.itemsize
 
 
 def expect(name: str, array: NDArray[Kind], kinds: Kinds, shape: tuple[int, ...]) -> NDArray[Kind]:
-    """The array, contiguous; TypeError or ValueError unless it holds such numbers in such a shape."""
+    """Return the array, contiguous; raise TypeError or ValueError for another type or shape."""
     if array.dtype not in kinds or array.shape != shape:
         _refuse(name, array.dtype, array.shape, kinds, shape)
     return array if array.flags.c_contiguous else np.ascontiguousarray(array)
 
 
 def expect_writable(name: str, array: NDArray[np.generic], kinds: Kinds, shape: tuple[int, ...]) -> None:
-    """TypeError or ValueError unless a kernel can write into the array in place."""
+    """Raise TypeError or ValueError unless a kernel can write into the array in place."""
     if array.dtype not in kinds or array.shape != shape:
         _refuse(name, array.dtype, array.shape, kinds, shape)
     if not (array.flags.c_contiguous and array.flags.writeable):
@@ -128,7 +128,7 @@ def expect_writable(name: str, array: NDArray[np.generic], kinds: Kinds, shape: 
 
 
 def expect_within(name: str, index: NDArray[np.integer], size: int) -> None:
-    """ValueError unless all indices lie between 0 and ``size`` - 1."""
+    """Raise ValueError unless all indices are between 0 and ``size`` - 1."""
     if index.size and not (int(index.min()) >= 0 and int(index.max()) < size):
         raise ValueError(
             f"{name} must lie between 0 and {size - 1}; got {int(index.min())} to {int(index.max())}. They belong to "
@@ -137,7 +137,7 @@ def expect_within(name: str, index: NDArray[np.integer], size: int) -> None:
 
 
 def expect_rows(name: str, starts: NDArray[np.int64], rows: int, entries: int) -> NDArray[np.int64]:
-    """Where each of ``rows`` rows begins among ``entries`` entries, and the end of the last; ValueError unless so."""
+    """Return the offsets of ``rows`` rows among ``entries`` entries, with the end of the last; or raise ValueError."""
     starts = expect(name, starts, INDEX, (rows + 1,))
     if starts[0] != 0 or starts[-1] != entries or (rows and int(np.diff(starts).min()) < 0):
         raise ValueError(f"{name} must rise from 0 to {entries}; got {int(starts[0])} to {int(starts[-1])}.")
@@ -145,7 +145,7 @@ def expect_rows(name: str, starts: NDArray[np.int64], rows: int, entries: int) -
 
 
 def expect_on_device(name: str, tensor: Tensor, device: torch.device, shape: Sequence[int]) -> Tensor:
-    """The tensor as contiguous doubles; ValueError unless it lies on the device in such a shape."""
+    """Return the tensor as contiguous doubles; raise ValueError unless it has this device and shape."""
     if tensor.device != device or tuple(tensor.shape) != tuple(shape):
         raise ValueError(
             f"{name} must have shape {tuple(shape)} on {device}; got {tuple(tensor.shape)} on {tensor.device}. "
@@ -163,7 +163,7 @@ def _refuse(name: str, dtype: object, found: tuple[int, ...], kinds: Kinds, shap
     )
 
 
-#: Load the libraries that check every access to memory, which are slow: to find faults (`make test-deep`).
+#: Load the slow libraries that check every memory access, to find bugs (`make test-deep`).
 BOUNDS = os.environ.get("SOFTECM_BOUNDS", "0") not in ("", "0")
 
 
@@ -172,7 +172,7 @@ class Array:
 
     @staticmethod
     def from_param(array: NDArray[np.generic] | None) -> object:
-        """What ctypes hands over."""
+        """Return the argument for ctypes."""
         if array is None:
             return None
         try:
@@ -184,7 +184,7 @@ class Array:
 
 
 def status(code: int) -> None:
-    """Result kind of kernels that need memory: they return 0, or anything else where there was none."""
+    """Result kind of kernels that allocate memory: they return 0, or anything else if they ran out."""
     if code:
         raise MemoryError("a kernel could not allocate memory. Use fewer columns or sets, or a larger machine.")
 
@@ -208,9 +208,9 @@ def _folder() -> Path:
 
 @cache
 def library() -> ctypes.CDLL:
-    """The kernels for this processor; ImportError with what to do where there are none.
+    """Return the kernels for this processor; raise ImportError with a remedy if there are none.
 
-    ``SOFTECM_LEVEL`` (``v2``, ``v3``, ``v4``) asks for a lower level of x86-64 than the processor has.
+    ``SOFTECM_LEVEL`` (``v2``, ``v3``, ``v4``) selects a lower x86-64 level than the processor's.
     """
     folder = _folder()
     try:
@@ -226,7 +226,7 @@ def library() -> ctypes.CDLL:
 
 
 def function(name: str, *kinds: Any, result: object = None) -> Callable[..., Any]:
-    """A kernel by its name in the C sources; ``kinds`` are those of its parameters."""
+    """Return a kernel by its name in the C sources; ``kinds`` are those of its parameters."""
     found = getattr(library(), name)
     found.argtypes, found.restype = kinds, result
     call: Callable[..., Any] = found

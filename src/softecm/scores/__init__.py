@@ -1,19 +1,19 @@
-"""How good, how sure and how alike partitions are.
+"""Scores of partitions: quality, certainty and similarity.
 
 Three families, by what they compare:
 
-- hard labels with true classes: :func:`rand_index`, :func:`adjusted_rand_index`, :func:`accuracy`,
-  :func:`purity`. A credal partition is taken by its labels of largest pignistic probability;
-- a credal partition with true classes, without forcing a decision on doubtful objects:
+- hard labels with true classes: :func:`rand_index`, :func:`adjusted_rand_index`, :func:`accuracy`, :func:`purity`. A
+  credal partition is reduced to its labels of largest pignistic probability;
+- a credal partition with true classes, without forcing a decision on ambiguous objects:
   :func:`evidential_precision`, :func:`evidential_recall`, :func:`evidential_rand_index`;
-- two credal partitions: :func:`credal_rand_index`, through what each says of every pair of objects
-  (:func:`pairwise_masses`), and :func:`jousselme_distance`.
+- two credal partitions: :func:`credal_rand_index`, by their masses for every pair of objects (:func:`pairwise_masses`),
+  and :func:`jousselme_distance`.
 
 ``SCORES`` lists them all.
 
 :func:`silhouettes` and :func:`credal_silhouette` compare a partition with distances between its objects.
-:func:`nonspecificity` and :func:`relational_nonspecificity` need one partition only. In all of them the order
-of two partitions is (truth, answer), as in scikit-learn; most are symmetric.
+:func:`nonspecificity` and :func:`relational_nonspecificity` need one partition only. The order of two partitions is
+always (truth, prediction), as in scikit-learn; most scores are symmetric.
 """
 
 from softecm.scores import listing

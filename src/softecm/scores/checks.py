@@ -1,4 +1,4 @@
-"""What scores take: labels of any kind, credal partitions, of the same objects."""
+"""Validation of scores' arguments: labels of any kind, credal partitions, of the same objects."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ Labels: TypeAlias = ArrayLike | CredalPartition
 
 
 def two_labels(labels_true: Labels, labels_pred: Labels, at_least: int = 2) -> tuple[IntArray, IntArray]:
-    """Two labellings of the same objects, as numbers from 0."""
+    """Return two labellings of the same objects, as numbers from 0."""
     truth = label_array("labels_true", labels_true, at_least)
     answer = label_array("labels_pred", labels_pred, at_least)
     same_length("labels_true", len(truth), "labels_pred", len(answer))
@@ -23,7 +23,7 @@ def two_labels(labels_true: Labels, labels_pred: Labels, at_least: int = 2) -> t
 
 
 def label_array(name: str, labels: Labels, at_least: int = 2) -> IntArray:
-    """Labels as numbers from 0 without gaps."""
+    """Return labels as consecutive numbers from 0."""
     values = labels.labels() if isinstance(labels, CredalPartition) else np.asarray(labels)
     if values.ndim != 1:
         raise ValueError(f"{name} must be a flat list, one label for each object; got shape {values.shape}.")
@@ -41,14 +41,14 @@ def label_array(name: str, labels: Labels, at_least: int = 2) -> IntArray:
 
 
 def as_credal(name: str, labels: Labels) -> CredalPartition:
-    """A partition, or labels as one without doubt."""
+    """Return a partition, or labels as a partition without uncertainty."""
     if isinstance(labels, CredalPartition):
         return as_partition(name, labels)
     return CredalPartition.from_hard(label_array(name, labels))
 
 
 def as_partition(name: str, partition: object, at_least: int = 2) -> CredalPartition:
-    """A credal partition of enough objects, or an error."""
+    """Return a credal partition with enough objects, or raise an error."""
     if not isinstance(partition, CredalPartition):
         raise TypeError(
             f"{name} must be a CredalPartition; got {type(partition).__name__}. "
@@ -65,7 +65,7 @@ def _enough(name: str, n: int, at_least: int) -> None:
 
 
 def same_length(name: str, n: int, other: str, m: int) -> None:
-    """An error where two answers are about different numbers of objects."""
+    """Raise an error for different numbers of objects."""
     if n != m:
         raise ValueError(f"{name} and {other} must describe the same objects; got {n} and {m} of them.")
 

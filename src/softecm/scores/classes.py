@@ -1,4 +1,4 @@
-"""Partitions and true classes: hard labels, or a credal partition without forcing a decision on doubtful objects."""
+"""Partitions and true classes: hard labels, or a credal partition without forcing a decision on ambiguous objects."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def rand_index(labels_true: Labels, labels_pred: Labels) -> float:
     Parameters
     ----------
     labels_true, labels_pred : array-like of shape (n,) or CredalPartition
-        Labels of any kind; -1 is a label like others. At least two objects.
+        Labels of any kind; -1 is an ordinary label. At least two objects.
 
     Returns
     -------
@@ -44,12 +44,12 @@ def adjusted_rand_index(labels_true: Labels, labels_pred: Labels) -> float:
     Parameters
     ----------
     labels_true, labels_pred : array-like of shape (n,) or CredalPartition
-        Labels of any kind; -1 is a label like others. At least two objects.
+        Labels of any kind; -1 is an ordinary label. At least two objects.
 
     Returns
     -------
     float
-        At most 1; 1 when both have one cluster only, or only single objects.
+        At most 1; equal to 1 if both have only one cluster, or only single objects.
 
     Examples
     --------
@@ -64,13 +64,12 @@ def adjusted_rand_index(labels_true: Labels, labels_pred: Labels) -> float:
 
 
 def accuracy(labels_true: Labels, labels_pred: Labels) -> float:
-    """Share of objects labelled right under the best one-to-one matching of clusters to classes.
+    """Share of correctly labelled objects under the best one-to-one matching of clusters to classes.
 
     Parameters
     ----------
     labels_true, labels_pred : array-like of shape (n,) or CredalPartition
-        Labels of any kind. Clusters beyond the number of classes stay unmatched, their objects count as
-        wrong.
+        Labels of any kind. Clusters beyond the number of classes are not matched, and their objects count as wrong.
 
     Returns
     -------
@@ -92,7 +91,7 @@ def accuracy(labels_true: Labels, labels_pred: Labels) -> float:
 
 
 def purity(labels_true: Labels, labels_pred: Labels) -> float:
-    """Share of objects in the majority class of their cluster. Rises with the number of clusters.
+    """Share of objects in the majority class of their cluster. Increases with the number of clusters.
 
     Parameters
     ----------
@@ -118,20 +117,20 @@ def purity(labels_true: Labels, labels_pred: Labels) -> float:
 
 
 def evidential_precision(labels_true: ArrayLike, partition: CredalPartition, *, undefined: float = math.nan) -> float:
-    """Of the pairs a credal partition puts into one cluster, the share that belongs together.
+    """Of the pairs that a credal partition puts into one cluster, the share that belong together.
 
-    Each object goes to its set of largest mass. Two objects are together when that is the same *single*
-    cluster; an object between clusters, or in none, is together with nobody. High precision with low recall
-    is a cautious partition.
+    Each object is assigned to its set of largest mass. Two objects are together if that is the same *single* cluster;
+    an object between clusters, or in none, is together with no other. High precision with low recall indicates a
+    cautious partition.
 
     Parameters
     ----------
     labels_true : array-like of shape (n,)
         The classes. At least two objects.
     partition : CredalPartition
-        The answer; hard labels are taken as a partition without doubt.
+        The prediction; hard labels are a partition without uncertainty.
     undefined : float, default NaN
-        What to return when no two objects are together.
+        Value to return if no two objects are together.
 
     Returns
     -------
@@ -141,7 +140,7 @@ def evidential_precision(labels_true: ArrayLike, partition: CredalPartition, *, 
     References
     ----------
     Used for evidential c-medoids by K. Zhou, A. Martin, Q. Pan and Z. Liu (2016); defined here as in a public
-    implementation, which was not checked against their text.
+    implementation, not verified against their text.
 
     Examples
     --------
@@ -155,16 +154,16 @@ def evidential_precision(labels_true: ArrayLike, partition: CredalPartition, *, 
 
 
 def evidential_recall(labels_true: ArrayLike, partition: CredalPartition, *, undefined: float = math.nan) -> float:
-    """Of the pairs that belong together, the share a credal partition puts into one single cluster.
+    """Of the pairs that belong together, the share that a credal partition puts into one single cluster.
 
     Parameters
     ----------
     labels_true : array-like of shape (n,)
         The classes. At least two objects.
     partition : CredalPartition
-        The answer; see :func:`evidential_precision` for when two objects are together.
+        The prediction; see :func:`evidential_precision` for when two objects are together.
     undefined : float, default NaN
-        What to return when no two objects share a class.
+        Value to return if no two objects share a class.
 
     Returns
     -------
@@ -190,7 +189,7 @@ def evidential_rand_index(labels_true: ArrayLike, partition: CredalPartition) ->
     labels_true : array-like of shape (n,)
         The classes. At least two objects.
     partition : CredalPartition
-        The answer; see :func:`evidential_precision` for when two objects are together.
+        The prediction; see :func:`evidential_precision` for when two objects are together.
 
     Returns
     -------
@@ -209,7 +208,7 @@ def evidential_rand_index(labels_true: ArrayLike, partition: CredalPartition) ->
 
 
 def _pairs(labels_true: ArrayLike, partition: CredalPartition) -> list[list[int]]:
-    """Twice the pairs of objects, by whether a class (rows) and whether a single cluster (columns) holds both."""
+    """Return twice the pairs of objects, by whether a class (rows) and a single cluster (columns) contain both."""
     from sklearn.metrics.cluster import pair_confusion_matrix
 
     truth = label_array("labels_true", labels_true)
@@ -217,6 +216,6 @@ def _pairs(labels_true: ArrayLike, partition: CredalPartition) -> list[list[int]
     same_length("labels_true", len(truth), "partition", len(answer))
     sizes = np.concatenate([[0], answer.focal_sets.cardinalities])
     best = answer.masses.argmax(1)
-    alone = -1 - np.arange(len(best))  # between clusters, or in none: together with nobody
+    alone = -1 - np.arange(len(best))  # between clusters, or in none: together with no other
     counts: list[list[int]] = pair_confusion_matrix(truth, np.where(sizes[best] == 1, best, alone)).tolist()
     return counts

@@ -1,4 +1,4 @@
-"""Credal partitions themselves: how sure one is, what it says of each pair of objects, how alike two are."""
+"""Scores of credal partitions: certainty, masses of pairs of objects, similarity."""
 
 from __future__ import annotations
 
@@ -14,20 +14,19 @@ from softecm.scores.checks import FloatArray, IntArray, Labels, as_credal, as_pa
 
 CredalKind: TypeAlias = Literal["consistency", "jousselme", "belief"]
 
-# Pairs of objects treated at once: 512 x 512 doubles are 2 MiB, a few of which stay in the cache.
+# Pairs of objects per block: 512 x 512 doubles are 2 MiB, a few of which fit in the cache.
 BLOCK = 512
 
 
 def nonspecificity(partition: CredalPartition, empty: bool = False) -> float:
-    """How far masses lie on large sets, from 0 (single clusters) to 1 (nothing known).
+    """Mass on large sets, from 0 (single clusters) to 1 (total ignorance).
 
     Parameters
     ----------
     partition : CredalPartition
         At least one object.
     empty : bool, default False
-        Count the empty set as the set of all clusters; eq. 9 of the Soft-ECM paper, the default, leaves it
-        out.
+        Count the empty set as the set of all clusters; eq. 9 of the Soft-ECM paper, the default, ignores it.
 
     Returns
     -------
@@ -43,16 +42,15 @@ def nonspecificity(partition: CredalPartition, empty: bool = False) -> float:
 
 
 def credal_rand_index(p: Labels, q: Labels, kind: CredalKind = "consistency") -> float:
-    r"""How much two credal partitions agree about pairs of objects.
+    r"""Agreement of two credal partitions about pairs of objects.
 
-    The Rand index between hard partitions, extended by comparing what p and q say of each pair
+    The Rand index between hard partitions, extended by comparing the masses of each pair in p and q
     (:func:`pairwise_masses`). The partitions may have different numbers of clusters.
 
     Parameters
     ----------
     p, q : CredalPartition or array-like of shape (n,)
-        Labels of any kind count as a hard partition (for outliers, use ``CredalPartition.from_hard``). At
-        least two objects.
+        Labels of any kind are a hard partition (for outliers, use ``CredalPartition.from_hard``). At least two objects.
     kind : {"consistency", "jousselme", "belief"}, default "consistency"
         One minus the mean over pairs of: "consistency": the conflict
         :math:`e + e' - ee' + s\,n' + n\,s'`; "jousselme": the Jousselme distance; "belief":
@@ -61,13 +59,13 @@ def credal_rand_index(p: Labels, q: Labels, kind: CredalKind = "consistency") ->
     Returns
     -------
     float
-        From 0 to 1. All three equal the Rand index for two hard partitions. A partition compared with itself
-        has 1 for "jousselme" and "belief"; for "consistency" that holds only where nothing is in doubt.
+        From 0 to 1. All three equal the Rand index for two hard partitions. A partition compared with itself has 1 for
+        "jousselme" and "belief"; for "consistency" only if nothing is uncertain.
 
     Notes
     -----
-    "consistency" takes time proportional to n, the other two to n² (in blocks, with little memory), except
-    for partitions with all mass of each object on one set, where like objects are counted instead.
+    "consistency" takes time proportional to n, the other two to n² (in blocks, with little memory), except for
+    partitions with all mass of each object on one set, where equal objects are counted instead.
 
     References
     ----------
@@ -137,11 +135,10 @@ def jousselme_distance(p: CredalPartition | PairwiseMasses, q: CredalPartition |
 
 
 def _consistency(p: Relational, q: Relational) -> float:
-    """One minus the mean conflict; the sums over pairs factor into sums over objects.
+    """Return one minus the mean conflict; the sums over pairs factor into sums over objects.
 
-    The conflict of a pair is 1 - (1 - e)(1 - e') + s n' + n s', and each term is a product of a function of i
-    and one of j, or a sum of such: sum_ij (a_i . b_j)(c_i . d_j) = <A'C, B'D>, from which the terms i = j are
-    taken.
+    The conflict of a pair is 1 - (1 - e)(1 - e') + s n' + n s', and each term is a product of a function of i and one
+    of j, or a sum of these: sum_ij (a_i . b_j)(c_i . d_j) = <A'C, B'D>, minus the terms i = j.
     """
     n = len(p.inside)
     outside = p.inside * q.inside
@@ -154,7 +151,7 @@ def _consistency(p: Relational, q: Relational) -> float:
 
 
 def _similarity(p: CredalPartition, q: CredalPartition, kind: CredalKind) -> float:
-    """One minus the mean distance over pairs, block by block."""
+    """Return one minus the mean distance over pairs, block by block."""
     n = len(p)
     rows, copies = _like_objects(p, q)
     x, y = Relational.of(p[rows]), Relational.of(q[rows])
@@ -169,15 +166,15 @@ def _similarity(p: CredalPartition, q: CredalPartition, kind: CredalKind) -> flo
     for i, j in _blocks(len(rows)):
         values = distance(*(left[i] @ right[j].T for left, right in factors))
         block = float(copies[i] @ values @ copies[j])
-        # On the diagonal: each pair counts twice, and an object with itself once too often.
+        # On the diagonal, each pair counts twice, and an object with itself must be subtracted.
         total += (block - float(copies[i] @ values.diagonal())) / 2 if i == j else block
     return float(1 - total / (n * (n - 1) / 2))
 
 
 def _like_objects(p: CredalPartition, q: CredalPartition) -> tuple[IntArray, FloatArray]:
-    """Objects that stand for all, and how many each stands for.
+    """Return representative objects, and how many objects each represents.
 
-    With all mass on one set in both partitions, as in hard ones, there are few different objects.
+    With all mass on one set in both partitions, as in hard ones, there are few distinct objects.
     """
     if (p.masses.max(1) == 1).all() and (q.masses.max(1) == 1).all():
         cell = p.masses.argmax(1) * q.masses.shape[1] + q.masses.argmax(1)
@@ -187,21 +184,21 @@ def _like_objects(p: CredalPartition, q: CredalPartition) -> tuple[IntArray, Flo
 
 
 def _blocks(n: int) -> Iterator[tuple[slice, slice]]:
-    """Blocks that cover the pairs i <= j."""
+    """Yield blocks that cover the pairs i <= j."""
     for i in range(0, n, BLOCK):
         for j in range(i, n, BLOCK):
             yield slice(i, min(i + BLOCK, n)), slice(j, min(j + BLOCK, n))
 
 
 def _on(partition: CredalPartition, focal: FocalSets) -> FloatArray:
-    """The masses with columns for the sets of `focal`, a superset of the partition's."""
+    """Return the masses with columns for the sets of `focal`, a superset of the partition's."""
     masses = np.zeros((len(partition), len(focal) + 1))
     masses[:, [0, *(focal.index(members) for members in partition.focal_sets)]] = partition.masses
     return masses
 
 
 def _jaccard(focal: FocalSets) -> FloatArray:
-    """|A and B| / |A or B| between all sets, 1 for two empty ones."""
+    """Return |A and B| / |A or B| between all sets, 1 for two empty ones."""
     shared = focal.with_empty @ focal.with_empty.T
     sizes = shared.diagonal()
     union = sizes[:, None] + sizes - shared
@@ -215,7 +212,7 @@ def _jaccard(focal: FocalSets) -> FloatArray:
 
 @dataclass(frozen=True)
 class PairwiseMasses:
-    r"""What a credal partition says of each pair of objects: a mass function on :math:`\{s, \neg s\}`.
+    r"""The masses of a credal partition for each pair of objects: a mass function on :math:`\{s, \neg s\}`.
 
     s stands for "both in the same cluster". Arrays have n(n-1)/2 entries, pairs ordered (0, 1), (0, 2), …,
     (1, 2), … as in :func:`scipy.spatial.distance.squareform`.
@@ -259,7 +256,7 @@ def pairwise_masses(partition: CredalPartition) -> PairwiseMasses:
     Parameters
     ----------
     partition : CredalPartition
-        At least two objects. Takes 16 n² bytes; :func:`credal_rand_index` compares partitions without that.
+        At least two objects. Takes 16 n² bytes; :func:`credal_rand_index` needs less memory to compare partitions.
 
     Returns
     -------
@@ -300,11 +297,11 @@ def pairwise_masses(partition: CredalPartition) -> PairwiseMasses:
 
 
 def relational_nonspecificity(partition: CredalPartition) -> float:
-    r"""Mean over pairs of objects of what is left open about "same cluster or not".
+    r"""Mean over pairs of objects of the uncertainty about "same cluster or not".
 
     .. math:: \binom n2^{-1} \sum_{i<j} m_{ij}(\emptyset) + m_{ij}(\Theta)
 
-    The sum over pairs is worked out in closed form; time grows with n, not with its square.
+    The sum over pairs has a closed form; time grows linearly with n.
 
     Parameters
     ----------
@@ -336,7 +333,7 @@ def relational_nonspecificity(partition: CredalPartition) -> float:
 
 
 def belief_distance(p: PairwiseMasses, q: PairwiseMasses) -> FloatArray:
-    r"""Belief distance between what two partitions say of each pair of objects.
+    r"""Belief distance between the masses of two partitions for each pair of objects.
 
     .. math:: d_B = \tfrac12 \sum_{A \subseteq \{s, \neg s\}} |\mathrm{Bel}(A) - \mathrm{Bel}'(A)|
 
@@ -361,7 +358,7 @@ def belief_distance(p: PairwiseMasses, q: PairwiseMasses) -> FloatArray:
 
 @dataclass(frozen=True)
 class Relational:
-    """A partition by what products of its rows say of pairs: everything relational is bilinear in these."""
+    """The parts of a partition that define its pairs: all relational scores are bilinear in these."""
 
     inside: FloatArray  # (n,) mass outside ∅
     single: FloatArray  # (n, c) masses of single clusters
@@ -370,7 +367,7 @@ class Relational:
 
     @classmethod
     def of(cls, partition: CredalPartition) -> Relational:
-        """These four, of a partition."""
+        """Return the parts of a partition."""
         focal = partition.focal_sets
         sets = np.ascontiguousarray(partition.masses[:, 1:])
         disjoint = (~focal.intersects[1:, 1:]).astype(np.float64)
@@ -378,7 +375,7 @@ class Relational:
 
 
 def pair_jousselme(empty: FloatArray, same: FloatArray, different: FloatArray) -> FloatArray:
-    """Jousselme distance on {s, not s} from differences of masses.
+    """Return the Jousselme distance on {s, not s} from differences of masses.
 
     The difference on the whole frame is minus the sum of the others, which turns the quadratic form with
     J(s, frame) = J(not s, frame) = 1/2 into 2 e² + e (s + n) + s² + n².
@@ -394,7 +391,7 @@ def pair_jousselme(empty: FloatArray, same: FloatArray, different: FloatArray) -
 
 
 def pair_belief(empty: FloatArray, same: FloatArray, different: FloatArray) -> FloatArray:
-    """Belief distance on {s, not s}; Bel of the whole frame is one minus the mass of the empty set."""
+    """Return the belief distance on {s, not s}; Bel of the whole frame is one minus the mass of the empty set."""
     total: FloatArray = np.abs(same)
     total += np.abs(different)
     total += np.abs(empty)
@@ -403,7 +400,7 @@ def pair_belief(empty: FloatArray, same: FloatArray, different: FloatArray) -> F
 
 
 def pair_differences(p: PairwiseMasses, q: PairwiseMasses) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Differences of the masses of ∅, {s} and {¬s}."""
+    """Return differences of the masses of ∅, {s} and {¬s}."""
     for name, value in (("p", p), ("q", q)):
         if not isinstance(value, PairwiseMasses):
             raise TypeError(

@@ -1,4 +1,4 @@
-"""The one list of scores: what each is called, needs and means."""
+"""The list of scores: names, arguments and meaning."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ Better = Literal["larger", "smaller"]
 
 @dataclass(frozen=True)
 class Score:
-    """A score: its function, what the function is given, which way is better, and one line about it."""
+    """A score: its function, its arguments, which direction is better, and a short description."""
 
     function: Callable[..., object]
     needs: Needs
@@ -64,7 +64,7 @@ class Score:
 
     @property
     def name(self) -> str:
-        """As it is called in ``softecm.scores``."""
+        """Its name in ``softecm.scores``."""
         return self.function.__name__
 
 
@@ -93,7 +93,7 @@ SCORES: dict[str, Score] = {
 
 
 def table() -> str:
-    """The list as a Markdown table.
+    """Return the list as a Markdown table.
 
     Examples
     --------

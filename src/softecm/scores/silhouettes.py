@@ -1,13 +1,13 @@
 r"""Silhouettes of credal partitions, with any distances.
 
-How much nearer object i is to cluster k than to the nearest other one, from -1 to 1:
+How much nearer object i is to cluster k than to the nearest other cluster, from -1 to 1:
 
 .. math:: s_{ik} = \frac{\min_{l \ne k} d_{il} - d_{ik}}{\max(d_{ik}, \min_{l \ne k} d_{il})},
 
-:math:`d_{ik}` being the mean distance to the cluster's other objects, each counted as far as it belongs there, or the
-distance to its prototype. An object's silhouette is the mean of these by its pignistic probabilities; from the worst to
-the best of the clusters in each of its sets it has an interval, which is a point where there is no doubt. For hard
-partitions it is Rousseeuw's.
+where :math:`d_{ik}` is the mean distance to the cluster's other objects, weighted by their membership, or the distance
+to its prototype. An object's silhouette is the mean of these by its pignistic probabilities; its interval, from the
+worst to the best of the clusters in each of its sets, is a point without uncertainty. For hard partitions it is
+Rousseeuw's.
 """
 
 from __future__ import annotations
@@ -28,13 +28,13 @@ class Silhouettes:
     Attributes
     ----------
     objects : ndarray of shape (n,)
-        Of each object; NaN for those that belong nowhere at all.
+        Of each object; NaN for those with all mass on the empty set.
     lower, upper : ndarrays of shape (n,)
-        From the worst to the best cluster of the sets that hold its mass.
+        From the worst to the best cluster of the sets with its mass.
     clusters : ndarray of shape (c,)
-        Means over the objects of each cluster, by how far they belong to it.
+        Means over the objects of each cluster, weighted by membership.
     mean : float
-        Over all objects, by how far they belong anywhere.
+        Over all objects, weighted by mass outside the empty set.
     """
 
     objects: FloatArray
@@ -52,8 +52,8 @@ def silhouettes(partition: CredalPartition, distances: ArrayLike) -> Silhouettes
     partition : CredalPartition
         At least two clusters.
     distances : array-like of shape (n, n) or (n, c)
-        Between all objects; or from each object to each cluster's prototype, ``model.transform(X)[:, :c]``, which costs
-        nothing beyond a fit.
+        Between all objects; or from each object to each cluster's prototype, ``model.transform(X)[:, :c]``, already
+        computed by a fit.
 
     Returns
     -------
@@ -86,7 +86,7 @@ def silhouettes(partition: CredalPartition, distances: ArrayLike) -> Silhouettes
     inside = 1.0 - partition.masses[:, 0]
     belongs = partition.pignistic() * inside[:, None]
     square = d.shape == (n, n) and (n != c or not np.diagonal(d).any())
-    each = gains(_to_clusters(d, belongs) if square else d)  # 0 for whoever is alone in a cluster
+    each = gains(_to_clusters(d, belongs) if square else d)  # 0 for single objects in a cluster
     weights = np.where(inside > 1e-12, inside, 0.0)
     objects = (partition.pignistic() * each).sum(1)
     lower, upper = _ends(partition, each)
@@ -115,7 +115,7 @@ def credal_silhouette(partition: CredalPartition, distances: ArrayLike) -> float
 
 
 def gains(to_clusters: FloatArray) -> FloatArray:
-    """How much nearer each object is to each cluster than to the nearest other, (n, c), from distances (n, c)."""
+    """Return how much nearer each object is to each cluster than to the nearest other, (n, c), from distances (n, c)."""
     nearest, second = np.partition(to_clusters, 1, axis=1)[:, :2].T
     others = np.where(to_clusters == nearest[:, None], second[:, None], nearest[:, None])
     larger = np.maximum(to_clusters, others)
@@ -125,14 +125,14 @@ def gains(to_clusters: FloatArray) -> FloatArray:
 
 
 def _to_clusters(d: FloatArray, belongs: FloatArray) -> FloatArray:
-    """Mean distances (n, c) to the other objects of each cluster, as far as they belong there; infinite where none do."""
-    others = belongs.sum(0) - belongs  # without oneself, whose distance is 0
+    """Return mean distances (n, c) to the other objects of each cluster, weighted by membership; infinite without any."""
+    others = belongs.sum(0) - belongs  # without the object itself, at distance 0
     mean: FloatArray = np.divide(d @ belongs, others, out=np.full_like(belongs, np.inf), where=others > 1e-12)
     return mean
 
 
 def _ends(partition: CredalPartition, each: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Means over sets of their worst and their best cluster."""
+    """Return means over sets of their worst and their best cluster."""
     held = partition.masses[:, 1:]
     low, high = np.zeros(len(each)), np.zeros(len(each))
     for column, members in enumerate(partition.focal_sets.sets):

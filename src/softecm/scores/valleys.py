@@ -1,7 +1,7 @@
-"""Valleys between groups: where objects lie among the prototypes says whether two clusters stand apart.
+"""Valleys between groups: positions of objects among the prototypes show whether two clusters are separated.
 
-Between two groups there must be a valley, a place with few objects: a group that was cut in two has most of its objects
-where the cut is.
+Between two groups there must be a valley, a region with few objects: a group cut in two has most of its objects at the
+cut.
 """
 
 from __future__ import annotations
@@ -17,40 +17,38 @@ from softecm.spaces.base import weighted_quantile
 
 Floats = NDArray[np.float64]
 # Tuned on planted problems of two seeds and judged on others (docs/how_to_choose.md); neighbouring values do as well.
-WINDOW = 0.5  # half width of a window, as a part of the way from the cut to a cluster's median
-DEEP = 0.7  # a valley holds at most this part of the objects of the lower hill
-DEEPER = 0.5  # the same where prototypes are no means: what their own objects have drawn them by is known roughly
+WINDOW = 0.5  # half width of a window, relative to the distance from the cut to a cluster's median
+DEEP = 0.7  # a valley holds at most this share of the objects of the lower hill
+DEEPER = 0.5  # the same if prototypes are not means: their attraction by their own objects is known only roughly
 FEW = 4.0  # objects added to every window, so that a handful is no evidence
-SMALL = (
-    0.05  # with less than this part of an equal share, or FEW objects, clusters are no group but outliers that flock
-)
-A_GROUP = 0.05  # what a group that stands apart is worth, in units of the silhouette
+SMALL = 0.05  # clusters with less than this part of an equal share, or FEW objects, are not groups but outliers
+A_GROUP = 0.05  # value of a separated group, in units of the silhouette
 
 
 @dataclass(frozen=True)
 class Geometry:
-    """Distances of the objects to the clusters' prototypes, and between these."""
+    """Distances of the objects to the clusters' prototypes, and between prototypes."""
 
     to_clusters: Floats  # (n, c)
     between: Floats  # (c, c)
-    degree: float = 0.0  # of the distances, where prototypes follow their own objects; 0 where they don't
-    deep: float = DEEP  # how deep a valley must be
+    degree: float = 0.0  # of the distances, if prototypes depend on their objects; otherwise 0
+    deep: float = DEEP  # required depth of a valley
 
     @staticmethod
     def of_prototypes(to_clusters: Floats, between: Floats, degree: float, *, are_means: bool) -> Geometry:
-        """Of prototypes that follow their objects."""
+        """Return the geometry of prototypes that depend on their objects."""
         return Geometry(to_clusters, between, degree, DEEP if are_means else DEEPER)
 
     def root(self) -> Geometry:
-        """With the roots of distances to the clusters."""
+        """Return a copy with the roots of distances to the clusters."""
         return replace(self, to_clusters=np.sqrt(np.maximum(self.to_clusters, 0.0)))
 
     def without_itself(self, labels: NDArray[np.intp], weights: Floats) -> Geometry:
-        r"""Each object's distance to its own cluster as if the object had no part in its prototype.
+        r"""Return each object's distance to its own cluster with the object removed from the prototype.
 
-        Of m objects with the mean v, the others have a mean at :math:`\left(\frac m{m-1}\right)^2 \|x - v\|^2`; other
-        barycentres are taken to move alike. With few objects in many columns or steps this is what tells a group from a
-        heap that was cut in two.
+        For m objects with the mean v, the others have a mean at :math:`\left(\frac m{m-1}\right)^2 \|x - v\|^2`; other
+        barycentres are assumed to behave alike. With few objects in many columns or steps, this distinguishes a group
+        from one cut in two.
         """
         if not self.degree:
             return self
@@ -61,10 +59,10 @@ class Geometry:
 
 
 def silhouette(labels: NDArray[np.intp], geometry: Geometry, counts: Floats | None = None) -> float:
-    """How much nearer objects are to their own cluster's prototype than to the next, from -1 to 1; larger is better.
+    """Return how much nearer objects are to their own cluster's prototype than to the next, -1 to 1; larger is better.
 
-    The silhouette with distances to prototypes in the place of mean distances to objects: it costs nothing beyond what a
-    fit has computed, for any semi-metric.
+    The silhouette with distances to prototypes instead of mean distances to objects: it uses only what a fit has
+    computed, for any semi-metric.
     """
     if geometry.to_clusters.shape[1] < 2:
         return float("nan")
@@ -72,25 +70,25 @@ def silhouette(labels: NDArray[np.intp], geometry: Geometry, counts: Floats | No
 
 
 def object_silhouettes(labels: NDArray[np.intp], geometry: Geometry) -> Floats:
-    """The silhouette of each object, (n,), among at least two clusters."""
+    """Return the silhouette of each object, (n,), among at least two clusters."""
     d = geometry.to_clusters
     own: Floats = gains(d)[np.arange(len(d)), labels]
     return own
 
 
 def valleys(labels: NDArray[np.intp], geometry: Geometry, inside: Floats, counts: Floats | None = None) -> float:
-    r"""Silhouette plus what the groups that stand apart are worth; larger is better.
+    r"""Return the silhouette plus the value of separated groups; larger is better.
 
     .. math:: s + 0.05\,(g - (c - g))
 
-    with s the silhouette of root distances to prototypes and g the number of groups that stand apart of c clusters. Means
-    are those of the other objects: one's own part in them would make every cut look like a valley.
+    with s the silhouette of root distances to prototypes and g the number of separated groups among c clusters. Means
+    are those of the other objects: an object's own part would make every cut look like a valley.
 
     Parameters
     ----------
     labels : ndarray of shape (n,), the cluster of each object
     geometry : Geometry
-    inside : ndarray of shape (n,), what an object counts in a valley: 1 - m(∅), so that outliers fill none
+    inside : ndarray of shape (n,), weight of an object in a valley: 1 - m(∅), so that outliers fill none
     counts : ndarray of shape (n,), optional, sample weights
     """
     c = geometry.between.shape[0]
@@ -103,13 +101,13 @@ def valleys(labels: NDArray[np.intp], geometry: Geometry, inside: Floats, counts
 
 
 def standing_apart(labels: NDArray[np.intp], geometry: Geometry, inside: Floats, counts: Floats | None = None) -> int:
-    """How many groups stand apart; parameters as for :func:`valleys`."""
+    """Return the number of separated groups; parameters as for :func:`valleys`."""
     weights = inside if counts is None else inside * counts
     return groups_apart(labels, geometry.without_itself(labels, weights), weights)
 
 
 def groups_apart(labels: NDArray[np.intp], geometry: Geometry, weights: Floats) -> int:
-    """How many groups are left when clusters without a valley between them are taken as one, and a few objects as none."""
+    """Return the number of groups after merging clusters without a valley between them and dropping tiny ones."""
     count, group = connected_components(joined_clusters(labels, geometry, weights), directed=False)
     held = np.bincount(group[labels], weights, minlength=count)
     share = float(held.sum()) / geometry.between.shape[0]
@@ -117,7 +115,7 @@ def groups_apart(labels: NDArray[np.intp], geometry: Geometry, weights: Floats) 
 
 
 def joined_clusters(labels: NDArray[np.intp], geometry: Geometry, weights: Floats) -> NDArray[np.bool_]:
-    """Which clusters (c, c) have no valley between them, the larger number first."""
+    """Return which clusters (c, c) have no valley between them, the larger index first."""
     c = geometry.between.shape[0]
     joined = np.eye(c, dtype=bool)
     for a, b in zip(*np.tril_indices(c, -1), strict=True):
@@ -131,7 +129,7 @@ def joined_clusters(labels: NDArray[np.intp], geometry: Geometry, weights: Float
 
 
 def has_valley(place: Floats, first: NDArray[np.bool_], held: Floats, deep: float = DEEP) -> bool:
-    """Whether few objects lie at the cut between two clusters: at place 0, above on the side of the first."""
+    """Whether few objects are at the cut between two clusters: at place 0, above on the side of the first."""
     above, below = place[first], place[~first]
     hills = np.array([0.0, weighted_quantile(above, 0.5, held[first]), weighted_quantile(below, 0.5, held[~first])])
     width = WINDOW * np.abs(hills[1:]).min()

@@ -1,7 +1,7 @@
-"""The public door: elastic distances of every series with every prototype, or of chosen pairs.
+"""The public functions: elastic distances between all series and prototypes, or of selected pairs.
 
-Soft-DTW and DTW are among them (``softecm.kernels.soft_dtw``). All are computed where the series are: by one engine on the
-CPU, by the kernel that is made for the rule on a GPU, or on the CPU where that kernel takes fewer channels than they have.
+They include Soft-DTW and DTW (``softecm.kernels.soft_dtw``). All are computed on the device of the series: by one
+engine on the CPU, by the rule's kernel on a GPU, or on the CPU if that kernel supports fewer channels.
 """
 
 from __future__ import annotations
@@ -39,11 +39,11 @@ def elastic(
     y_lengths: Tensor | None = None,
     pairs: Pairs = None,
 ) -> Tensor:
-    """The distance that a rule makes, of every series with every prototype, differentiable in both.
+    """Return a rule's distance between every series and every prototype, differentiable in both.
 
-    Parameters as in `softecm.kernels.soft_dtw.soft_dtw`; computed where the series are, on the CPU if those on a GPU have
-    more channels than its kernel takes. First derivatives only; where the rule is
-    hard, those of the cost along one best alignment.
+    Parameters as in `softecm.kernels.soft_dtw.soft_dtw`; computed on the device of the series, or on the CPU if series
+    on a GPU have more channels than its kernel supports. First derivatives only; for a hard rule, those of the cost
+    along one best alignment.
 
     Returns
     -------
@@ -72,12 +72,12 @@ def elastic_sums(
     pairs: Pairs = None,
     floor: float | None = None,
 ) -> AlignmentSums:
-    r"""Values, and curvature K and gradient G in y of the sum of values times weights.
+    r"""Return values, and curvature K and gradient G in y of the sum of values times weights.
 
-    For weights that are not negative, :math:`\langle K (u - y) + G, u - y \rangle` bounds the change of that sum from y
-    to any u: a soft or hard minimum is concave in the costs, a square its own bound, and a length (rounded off at
-    ``gamma``) lies below the parabola that touches it. Where the rule is hard, a length below
-    ``floor`` bends the curve as if it were that long: the curvature stays moderate, but is no bound so near a corner.
+    For non-negative weights, :math:`\langle K (u - y) + G, u - y \rangle` bounds the change of that sum from y to any
+    u: a soft or hard minimum is concave in the costs, a square is its own bound, and a length (smoothed by ``gamma``)
+    is below its tangent parabola. For a hard rule, a length below ``floor`` gives the curvature of ``floor``: it stays
+    moderate, but is no bound so near a kink.
     """
     check(x, y, x_lengths, y_lengths, pairs, 1.0, band)
     check_weights(weights, x, y, pairs)
@@ -86,7 +86,7 @@ def elastic_sums(
 
 
 class _Context(Protocol):
-    """What torch keeps between the two passes; ``task`` is ours."""
+    """The attributes of torch's autograd context used here; ``task`` is ours."""
 
     saved_tensors: tuple[Tensor, ...]
     needs_input_grad: tuple[bool, ...]
@@ -96,7 +96,7 @@ class _Context(Protocol):
 
 
 class _Elastic(torch.autograd.Function):
-    """Values forward; backward, sums for the side that wants a gradient (for x: the same call with the roles swapped)."""
+    """Forward: values; backward: sums for the side that needs a gradient (for x, the same call with swapped roles)."""
 
     @staticmethod
     def forward(ctx: _Context, x: Tensor, y: Tensor, task: AlignmentTask) -> Tensor:  # type: ignore[override]
@@ -120,7 +120,7 @@ class _Elastic(torch.autograd.Function):
 
 
 def differentiable(x: Tensor, y: Tensor, task: AlignmentTask) -> Tensor:
-    """Values (n, f) or (P,) with a gradient in both series."""
+    """Return values (n, f) or (P,) with a gradient in both series."""
     if not (torch.is_grad_enabled() and (x.requires_grad or y.requires_grad)):
         return values_of(x, y, task)
     values: Tensor = _Elastic.apply(x, y, task)  # type: ignore[no-untyped-call]
@@ -128,7 +128,7 @@ def differentiable(x: Tensor, y: Tensor, task: AlignmentTask) -> Tensor:
 
 
 def values_of(x: Tensor, y: Tensor, task: AlignmentTask) -> Tensor:
-    """Values (n, f) or (P,)."""
+    """Return values (n, f) or (P,)."""
     if x.is_cuda:
         from softecm.kernels.elastic import cuda
         from softecm.kernels.soft_dtw import cuda as soft
@@ -145,7 +145,7 @@ def values_of(x: Tensor, y: Tensor, task: AlignmentTask) -> Tensor:
 
 
 def moments_of(x: Tensor, y: Tensor, weights: Tensor, task: AlignmentTask) -> tuple[Tensor, Tensor, Tensor]:
-    """Of a plain rule: values, W (f, Ly) and Y (f, Ly, d) as in `softecm.kernels.soft_dtw.soft_dtw_sums`."""
+    """Return, for a plain rule, values, W (f, Ly) and Y (f, Ly, d) as `softecm.kernels.soft_dtw.soft_dtw_sums` does."""
     if x.is_cuda:
         from softecm.kernels.elastic import cuda
         from softecm.kernels.soft_dtw import cuda as soft
@@ -161,7 +161,7 @@ def moments_of(x: Tensor, y: Tensor, weights: Tensor, task: AlignmentTask) -> tu
 
 
 def bounds_of(x: Tensor, y: Tensor, weights: Tensor, task: AlignmentTask, floor: float) -> AlignmentSums:
-    """Values, and the quadratic in the prototypes that bounds their weighted sum (`elastic_sums`)."""
+    """Return values, and the quadratic in the prototypes that bounds their weighted sum (`elastic_sums`)."""
     if x.is_cuda:
         from softecm.kernels.elastic import cuda
 
@@ -175,7 +175,7 @@ def bounds_of(x: Tensor, y: Tensor, weights: Tensor, task: AlignmentTask, floor:
 
 
 def _bounds_from_moments(x: Tensor, y: Tensor, weights: Tensor, task: AlignmentTask) -> AlignmentSums:
-    # Differences are all that counts: taking a common level off keeps float32 from losing them in W y - Y.
+    # Only differences count: subtracting a common level keeps float32 from losing them in W y - Y.
     level = y[0, 0] if len(y) else 0.0
     values, w, moved = moments_of(x - level, y - level, weights, task)
     gradient = 2.0 * (w[..., None] * (y - level) - moved)
@@ -188,7 +188,7 @@ def _bounds_from_moments(x: Tensor, y: Tensor, weights: Tensor, task: AlignmentT
 def _on_cpu(
     x: Tensor, y: Tensor, weights: Tensor | None, task: AlignmentTask, floor: float, *, moments: bool
 ) -> tuple[Tensor, Tensor]:
-    """Values and sums from the engine, where the series are."""
+    """Return values and sums from the engine, on the device of the series."""
     from softecm.kernels.elastic.engine import solve
 
     if x.device.type == "cpu":
@@ -202,7 +202,7 @@ def _on_cpu(
 
 @lru_cache(maxsize=16)
 def _say_once(channels: int) -> None:
-    """That the GPU is not used, once for a number of channels."""
+    """Warn once per number of channels that the GPU is not used."""
     logger.warning(
         "elastic distances of %d channels are computed on the CPU: the GPU supports up to %d",
         channels,

@@ -1,6 +1,6 @@
-"""Elastic distances on an NVIDIA GPU: values of many pairs, and what their gradients are made of.
+"""Elastic distances on an NVIDIA GPU: values of many pairs, and the sums of their gradients.
 
-The kernel is ``kernels/cuda/elastic.cu``, which explains the algorithm. Results are equal from run to run.
+See the algorithm in ``kernels/cuda/elastic.cu``. Results are reproducible bit for bit.
 """
 
 from __future__ import annotations
@@ -15,12 +15,12 @@ from softecm.kernels.cuda_pairs import IN_REGISTERS, TABLE_BYTES, PairsOnCard, p
 from softecm.kernels.elastic.rules import Rule
 from softecm.kernels.series_checks import Pairs
 
-_WARPS = 4  # a block; each works alone
+_WARPS = 4  # per block; they work independently
 _LN2 = math.log(2.0)
 
 
 def takes(x: Tensor) -> bool:
-    """Whether series are of few enough channels."""
+    """Whether the number of channels is small enough."""
     return x.shape[2] <= IN_REGISTERS
 
 
@@ -35,17 +35,17 @@ def solve(
     floor: float,
     band: int | None,
 ) -> tuple[Tensor, Tensor, Tensor]:
-    """Values; with weights, curvature (f, Ly, 1) and gradient (f, Ly, d) in the prototypes of their weighted sum.
+    """Return values; with weights, curvature (f, Ly, 1) and gradient (f, Ly, d) of their weighted sum in the prototypes.
 
     Parameters
     ----------
     x, x_lengths, y, y_lengths, pairs, band
         As in `softecm.kernels.soft_dtw.cuda.forward`.
     weights : Tensor or None
-        One a pair, shaped as the values; None: values alone, the rest is empty.
+        One per pair, shaped like the values; None: only values, the rest is empty.
     rule : Rule
     floor : float
-        A length below it bends the bound as if it were that long.
+        Shorter lengths give the curvature of this one.
     """
     job = PairsOnCard(x, x_lengths, y, y_lengths, pairs, band)
     with on(job.device):
@@ -104,7 +104,7 @@ def _run(job: PairsOnCard, rule: Rule, floor: float, weights: Tensor | None, val
 
 
 def _height(rows: int, wide: bool) -> int:
-    """Rows a thread: as many as keep all lanes busy, no more than registers hold."""
+    """Return rows per thread: enough to keep all lanes busy, within the number of registers."""
     return 1 if rows <= 32 else 2 if rows <= 64 or wide else 4
 
 
@@ -125,20 +125,20 @@ def _compiled(job: PairsOnCard, rule: Rule, height: int, gradient: bool) -> Kern
 
 
 def _numbers(rule: Rule, floor: float) -> tuple[float, ...]:
-    """The rule in the unit of the recursion, as the kernel takes it."""
+    """Return the kernel's arguments for a rule, in the unit of the recursion."""
     scale = 1.0 / (rule.gamma * _LN2) if rule.gamma > 0 else 1.0
     costs = (rule.step, rule.across, rule.before, rule.last, rule.change, rule.size, rule.apart)
     return (1.0 / scale, rule.gamma, scale, *(scale * cost for cost in costs), rule.steepness / _LN2, floor)
 
 
 def _add_alone(y: Tensor, came_down: Tensor, rule: Rule, floor: float, curvature: Tensor, gradient: Tensor) -> None:
-    """Add what steps of the prototypes alone have of curvature and gradient: their costs are known from y."""
+    """Add the curvature and gradient of steps of the prototypes alone, whose costs follow from y."""
     tiny = rule.gamma if rule.gamma > 0 else 1e-30
     moved = rule.change > 0
     gaps = y[:, 1:] - y[:, :-1] if moved else y
     factor = (came_down[:, 1:] if moved else came_down)[..., None] * (rule.change if moved else rule.size)
     lengths = gaps.norm(dim=-1, keepdim=True)
-    inside = factor != 0  # beyond a prototype's end there may be anything
+    inside = factor != 0  # values beyond a prototype's end are arbitrary
     slope = torch.where(inside, factor * gaps / lengths.clamp_min(tiny), 0.0)
     bend = torch.where(inside, factor / lengths.clamp_min(floor), 0.0)
     if not moved:
@@ -147,5 +147,5 @@ def _add_alone(y: Tensor, came_down: Tensor, rule: Rule, floor: float, curvature
         return
     gradient[:, 1:] += slope
     gradient[:, :-1] -= slope
-    curvature[:, 1:] += 2.0 * bend  # both ends may move: twice the curvature, each about their middle
+    curvature[:, 1:] += 2.0 * bend  # both ends may move: twice the curvature, each around their middle
     curvature[:, :-1] += 2.0 * bend

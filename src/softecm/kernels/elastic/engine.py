@@ -1,7 +1,7 @@
-"""Soft-DTW, DTW and all elastic distances of many pairs on the CPU: one engine (``native/elastic.c`` explains it).
+"""One engine for Soft-DTW, DTW and all elastic distances of many pairs on the CPU (see ``native/elastic.c``).
 
-Threads take blocks of pairs. Blocks, and the order in which their sums are added, do not depend on the number of threads,
-so neither do results.
+Threads take blocks of pairs. Blocks, and the order in which their sums are added, do not depend on the number of
+threads, so neither do results.
 """
 
 from __future__ import annotations
@@ -18,10 +18,10 @@ from softecm.kernels.types import Floats, Ints
 from softecm.native.library import Int, Tasks, function, get_threads, share_out, status
 
 MAX_BYTES = 256 * 2**20
-"""Default limit on working memory, all threads together."""
-_BLOCK_CELLS = (2**18, 2**22)  # cells of a block: enough to pay for taking it, few enough to share out
-_CALL_CELLS = 2**28  # cells a thread goes through before Python looks up: Ctrl-C is heard in between
-_CHUNK_PAIRS = 2**20  # pairs of series of many lengths whose indices are held at once
+"""Default limit of working memory, all threads together."""
+_BLOCK_CELLS = (2**18, 2**22)  # cells of a block: large enough for little overhead, small enough for balance
+_CALL_CELLS = 2**28  # cells per thread between two checks for Ctrl-C
+_CHUNK_PAIRS = 2**20  # maximum number of pairs of series of many lengths whose indices are in memory
 
 _ADDRESSES = ("x", "y", "x_lengths", "y_lengths", "ix", "iy", "at", "weights", "values", "sums", "rule", "partials")
 _NUMBERS = (
@@ -57,7 +57,7 @@ _bytes_of_thread = function("elastic_bytes", ctypes.POINTER(_ElasticJob), Int, I
 
 @lru_cache(maxsize=256)
 def numbers_of(rule: Rule) -> Floats:
-    """A rule as the kernels take it."""
+    """Return a rule's numbers for the kernels."""
     return np.array(rule, dtype=np.float64)
 
 
@@ -73,29 +73,29 @@ def solve(
     n_threads: int | None = None,
     max_bytes: int | None = None,
 ) -> tuple[Tensor, Tensor]:
-    """Values of pairs of series and, with weights, what gradients and barycentres are made of.
+    """Return values of pairs of series and, with weights, the sums for gradients and barycentres.
 
     Parameters
     ----------
     x : Tensor (n, Lx, d)
-        Series, padded; float32 or float64. What lies beyond a length is never read.
+        Series, padded; float32 or float64. Values beyond a length are never read.
     y : Tensor (f, Ly, d)
         Prototypes.
     weights : Tensor or None
-        As the values; a zero saves the gradient's work. None: values alone, unless ``each``.
+        Shaped like the values; a zero skips the gradient. None: only values, unless ``each``.
     task : AlignmentTask
         The rule, the band, lengths and pairs.
     floor : float
-        A length below it bends the bound as if it were that long.
+        Shorter lengths give the curvature of this one.
     moments : bool
-        For squares: sums of x, which are a barycentre's, instead of the differences y - x, which are half a gradient's.
+        For squares: sums of x, for barycentres, instead of the differences y - x, half a gradient.
     each : bool
         Sums for each pair, with weight 1, instead of each prototype.
     n_threads : int or None
         Threads; None: as many as torch uses. Results do not depend on it.
     max_bytes : int or None
-        Working memory of all threads together; None: `MAX_BYTES`. Long series need some all the same (about 50 L^1.5
-        bytes a thread, twice that in float64).
+        Working memory of all threads together; None: `MAX_BYTES`. Long series need a minimum (about 50 L^1.5 bytes per
+        thread, twice that in float64).
 
     Returns
     -------
@@ -125,7 +125,7 @@ def solve(
 
 
 class _Call:
-    """A call of the engine: what its runs over some of the pairs share. Holds on to the arrays that the job points to."""
+    """The common part of a call's runs over some of the pairs. Keeps the arrays alive that the job points to."""
 
     def __init__(self, x: Tensor, y: Tensor, task: AlignmentTask, n_threads: int | None, max_bytes: int):
         self.x, self.y, self.pairs = x.detach().contiguous(), y.detach().contiguous(), task.pairs
@@ -135,9 +135,7 @@ class _Call:
         band = task.band
         job = self.job = _ElasticJob()
         (job.n, job.x_steps, job.d), (job.f, job.y_steps, _) = x.shape, y.shape
-        job.band = (
-            -1 if band is None or band >= max(job.x_steps, job.y_steps) - 1 else band
-        )  # then everything is inside
+        job.band = -1 if band is None or band >= max(job.x_steps, job.y_steps) - 1 else band  # no band
         job.x, job.y, job.rule = self.x.data_ptr(), self.y.data_ptr(), self.rule.ctypes.data
         job.x_lengths, job.y_lengths = (None if t is None else t.data_ptr() for t in self.lengths)
 
@@ -145,7 +143,7 @@ class _Call:
         """Fill the values of pairs and add to the sums."""
         self.job.values, self.job.weights = values.data_ptr(), None if weights is None else weights.data_ptr()
         parts: list[tuple[Ints | None, Tensor | None]] = [(None, sums)]
-        if weights is not None and not bool(weights.all()):  # where no gradient flows, the value alone is cheaper
+        if weights is not None and not bool(weights.all()):  # without a gradient the value alone is cheaper
             flat = weights.numpy().reshape(-1)
             parts = [(np.flatnonzero(flat), sums), (np.flatnonzero(flat == 0), None)]
         for chosen, into in parts:
@@ -159,13 +157,13 @@ class _Call:
                 self._listed(np.arange(first, last) if chosen is None else chosen[first:last], into)
 
     def _pairs(self) -> tuple[Ints | None, Ints | None]:
-        """Both indices of pairs; None: all of them."""
+        """Return both indices of pairs; None: all of them."""
         if self.pairs is None:
             return None, None
         return np.ascontiguousarray(self.pairs[0].numpy()), np.ascontiguousarray(self.pairs[1].numpy())
 
     def _listed(self, at: Ints, sums: Tensor | None) -> None:
-        """Pairs by their positions among the values, those of like lengths side by side."""
+        """Run pairs by their positions among the values, grouped by similar lengths."""
         ix, iy = self._pairs()
         ix, iy = (at // self.job.f, at % self.job.f) if ix is None or iy is None else (ix[at], iy[at])
         cells = float(self.job.x_steps * self.job.y_steps)
@@ -182,7 +180,7 @@ class _Call:
     def _blocks(
         self, ix: Ints | None, iy: Ints | None, at: Ints | None, count: int, cells: float, sums: Tensor | None
     ) -> None:
-        """Cut pairs into blocks and share them out among threads."""
+        """Split pairs into blocks and share them among threads."""
         job, size = self.job, self.x.element_size()
         job.ix, job.iy, job.at = (None if t is None else t.ctypes.data for t in (ix, iy, at))
         job.sums = None if sums is None else sums.data_ptr()
@@ -198,7 +196,7 @@ class _Call:
             share_out(_elastic, threads > 1, job, size, first, min(blocks, first + step), threads=threads)
 
     def _threads(self, blocks: int) -> int:
-        """As many threads as there are blocks and memory for."""
+        """Return as many threads as there are blocks and memory for."""
         wanted = 1 if blocks == 1 else self.n_threads or get_threads(torch.get_num_threads())
         threads = min(wanted, blocks)
         if threads == 1:

@@ -1,4 +1,4 @@
-"""What each step of a prototype adds to an alignment's cost, for many pairs: for explanations, not for the fit."""
+"""The contribution of each step of a prototype to an alignment's cost, for explanations."""
 
 from __future__ import annotations
 
@@ -24,16 +24,16 @@ from softecm.native.library import (
 _step_costs = function(
     "step_costs", Tasks, Array, Array, Int, Int, Array, Int, Int, Int, Array, Int, Array, Array, result=status
 )
-_PARALLEL = 1 << 16  # cells from which a second thread pays
+_PARALLEL = 1 << 16  # number of cells from which a second thread pays
 
 
 def step_costs(
     x: Floats, lengths: Ints, y: Floats, rule: Rule, band: int | None, alignments: Floats | None = None
 ) -> Floats:
-    """Expected cost of the steps into each step of each prototype: x (n, Lx, d), y (k, Ly, d) -> (n, k, Ly).
+    """Return the expected cost of each step of each prototype: x (n, Lx, d), y (k, Ly, d) -> (n, k, Ly).
 
-    Plain recursion in float64; with a soft rule the costs add up to more than the distance, by what smoothing takes off.
-    How likely each two steps go together is written into ``alignments`` (n, k, Lx, Ly), zeros.
+    A plain recursion in float64; with a soft rule the costs sum to more than the distance, by the effect of smoothing.
+    The probability of aligning each two steps is written to ``alignments`` (n, k, Lx, Ly), initially zeros.
     """
     (n, steps, d), (k, length, _) = x.shape, y.shape
     x, y = expect("objects", x, FLOAT64, (n, steps, d)), expect("prototypes", y, FLOAT64, (k, length, d))
@@ -49,7 +49,7 @@ def step_costs(
 
 
 def shares_of_steps(x: Floats, lengths: Ints, y: Floats, gamma: float, band: int | None, distances: Floats) -> Floats:
-    """Soft-DTW's step costs, what the smoothing takes off spread evenly, so that they add up to ``distances`` (n, k)."""
+    """Return Soft-DTW's step costs, minus the smoothing in equal parts, so that they sum to ``distances`` (n, k)."""
     distances = expect("distances", distances, FLOAT64, (len(x), len(y)))
     costs = step_costs(x, lengths, y, dtw(gamma), band)
     rest: Floats = costs + ((distances - costs.sum(-1)) / y.shape[1])[..., None]

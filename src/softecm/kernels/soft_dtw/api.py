@@ -1,4 +1,4 @@
-"""The public door: Soft-DTW and DTW of every series with every prototype, or of chosen pairs."""
+"""The public functions: Soft-DTW and DTW between all series and prototypes, or of selected pairs."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def soft_dtw(
     x_lengths: Tensor | None = None,
     y_lengths: Tensor | None = None,
 ) -> Tensor:
-    """Soft-DTW of every series with every prototype, differentiable in both.
+    """Return the Soft-DTW of every series with every prototype, differentiable in both.
 
     Parameters
     ----------
@@ -30,11 +30,11 @@ def soft_dtw(
     y : Tensor (f, Ly, d)
         Prototypes, of the same type.
     gamma : float
-        Smoothing, above 0; small: like DTW, large: like an average over all alignments.
+        Smoothing, above 0; small: close to DTW, large: close to an average over all alignments.
     band : int or None
-        How many steps of the shorter series an alignment may stray from the straight line between the corners:
-        cells with ``|i (m-1) - j (n-1)| <= band (max(n, m) - 1)``, which for equal lengths is ``|i - j| <= band``.
-        A band of 0 is refused for unequal lengths.
+        Maximum number of steps of the shorter series between an alignment and the straight line between the corners:
+        cells with ``|i (m-1) - j (n-1)| <= band (max(n, m) - 1)``, which for equal lengths is ``|i - j| <= band``. A
+        band of 0 raises an error for unequal lengths.
     x_lengths, y_lengths : Tensor of int64, or None
         Steps of each series; None: all of them.
 
@@ -65,7 +65,7 @@ def soft_dtw_paired(
     x_lengths: Tensor | None = None,
     y_lengths: Tensor | None = None,
 ) -> Tensor:
-    """Soft-DTW of each series with the one in the same row of the other batch; (n,), differentiable in both."""
+    """Return the Soft-DTW of each series with the one in the same row of the other batch; (n,), differentiable in both."""
     if len(x) != len(y):
         raise ValueError(f"x and y must have one series for each other; got {len(x)} and {len(y)}.")
     rows = Rows(len(x), x.device)
@@ -74,7 +74,7 @@ def soft_dtw_paired(
 
 
 def soft_dtw_self(x: Tensor, *, gamma: float = 1.0, band: int | None = None, lengths: Tensor | None = None) -> Tensor:
-    """Soft-DTW of each series with itself; (n,), differentiable."""
+    """Return the Soft-DTW of each series with itself; (n,), differentiable."""
     check(x, x, lengths, lengths, None, gamma, band)
     return differentiable(x, x, AlignmentTask(rule_of(gamma), band, lengths, lengths, Rows(len(x), x.device), own=True))
 
@@ -90,23 +90,23 @@ def soft_dtw_sums(
     y_lengths: Tensor | None = None,
     pairs: Pairs = None,
 ) -> tuple[Tensor, Tensor, Tensor]:
-    r"""Values, and the weighted sums that gradients and barycentres of the prototypes are made of.
+    r"""Return values, and the weighted sums for gradients and barycentres of the prototypes.
 
     With :math:`E^{ij}` the expected alignment of series i and prototype j,
 
     .. math:: W_{jt} = \sum_i w_{ij} \sum_s E^{ij}_{st}, \qquad Y_{jt} = \sum_i w_{ij} \sum_s E^{ij}_{st}\, x_{is}.
 
-    The gradient of :math:`\sum_{ij} w_{ij}\,\mathrm{sdtw}(x_i, y_j)` in y is 2 (W y - Y), and Y / W lowers that sum
-    whenever the weights are not negative: Soft-DTW is concave in the costs, so its linearisation lies above it.
+    The gradient of :math:`\sum_{ij} w_{ij}\,\mathrm{sdtw}(x_i, y_j)` in y is 2 (W y - Y), and Y / W lowers that sum for
+    non-negative weights: Soft-DTW is concave in the costs, so its linearization is an upper bound.
 
     Parameters
     ----------
     x, y, gamma, band, x_lengths, y_lengths
         As in `soft_dtw`.
     weights : Tensor (n, f), or (P,) with ``pairs``
-        Any sign; a zero saves the gradient's work.
+        Any sign; a zero skips the gradient.
     pairs : (Tensor, Tensor) or None
-        Indices into x and y of the pairs wanted; None: all of them; ``Rows``: each series with the one in its own row.
+        Indices of pairs in x and y; None: all of them; ``Rows``: pairs of equal rows.
 
     Returns
     -------
@@ -129,10 +129,10 @@ def soft_dtw_each(
     band: int | None = None,
     x_lengths: Tensor | None = None,
 ) -> tuple[Tensor, Tensor]:
-    """Values of pairs (P,), and what each would add to the sums of `soft_dtw_sums` with weight 1, on the CPU.
+    """Return values of pairs (P,), and each pair's contribution to `soft_dtw_sums` with weight 1, on the CPU.
 
-    W in channel 0 and Y in the others, (P, Ly, d + 1): for weights that are known only when all values are. Nothing is
-    checked: it is called in every iteration, with series that have been checked before.
+    W is channel 0 and Y the others of (P, Ly, d + 1): for weights that are known only after all values. Without
+    validation: it is called in every iteration, with checked series.
     """
     from softecm.kernels.elastic.engine import solve
 
@@ -148,9 +148,9 @@ def dtw(
     y_lengths: Tensor | None = None,
     pairs: Pairs = None,
 ) -> Tensor:
-    """DTW of every series with every prototype: least sum of squared differences over alignments, without a root.
+    """Return the DTW of every series with every prototype: least sum of squared differences over alignments, no root.
 
-    Parameters as in `soft_dtw_sums`; without a gradient (`dtw_sums` has what a barycentre needs).
+    Parameters as in `soft_dtw_sums`; without a gradient (see `dtw_sums` for barycentres).
 
     Examples
     --------
@@ -172,9 +172,9 @@ def dtw_sums(
     y_lengths: Tensor | None = None,
     pairs: Pairs = None,
 ) -> tuple[Tensor, Tensor, Tensor]:
-    """Values, and sums as in `soft_dtw_sums` with one optimal alignment in place of the expected one: DBA's step is Y / W.
+    """Return values, and sums as in `soft_dtw_sums` with one optimal alignment: DBA's step is Y / W.
 
-    Of equally good alignments the one that, from the end, prefers the diagonal step, then a step in x.
+    Ties prefer, from the end, the diagonal step, then a step in x.
     """
     check(x, y, x_lengths, y_lengths, pairs, 1.0, band)
     check_weights(weights, x, y, pairs)
@@ -182,9 +182,9 @@ def dtw_sums(
 
 
 def alignment(x: Tensor, y: Tensor, gamma: float = 1.0, band: int | None = None) -> Tensor:
-    """Expected alignment (Lx, Ly) of two series (Lx, d) and (Ly, d): how likely each two steps go together.
+    """Return the expected alignment (Lx, Ly) of two series (Lx, d) and (Ly, d): probabilities of pairs of steps.
 
-    Computed in float64 by the plain recursion: for one pair, to look at.
+    Computed in float64 by the plain recursion: for inspecting a single pair.
 
     Examples
     --------

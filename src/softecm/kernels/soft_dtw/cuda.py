@@ -1,11 +1,11 @@
 """Soft-DTW on an NVIDIA GPU: values and prototype gradients of many pairs at once.
 
-The kernel is CUDA C++ (``kernels/cuda/soft_dtw.cu``, which explains the algorithm), compiled at run time by NVRTC for
-the card at hand and for the shape asked for; no ``nvcc`` is needed. Compiled code is kept in a cache folder
-(``SOFTECM_CACHE``, else the user's cache). Work is queued on torch's current stream. Results are equal from run
-to run: every pair writes sums of its own, and these are added in a fixed order.
+The kernel is CUDA C++ (see the algorithm in ``kernels/cuda/soft_dtw.cu``), compiled at run time by NVRTC for the
+present card and the requested shape; no ``nvcc`` is needed. Compiled code is cached in a folder (``SOFTECM_CACHE``,
+else the user's cache). Work is queued on torch's current stream. Results are reproducible bit for bit: every pair
+writes its own sums, and these are added in a fixed order.
 
-``softecm.kernels.soft_dtw`` is the public door; this module is what it opens when the tensors live on a GPU.
+``softecm.kernels.soft_dtw`` has the public functions, which call this module for tensors on a GPU.
 """
 
 from __future__ import annotations
@@ -36,12 +36,12 @@ def forward(
     gamma: float,
     band: int | None,
 ) -> Tensor:
-    """Soft-DTW values of pairs of series on the GPU.
+    """Return Soft-DTW values of pairs of series on the GPU.
 
     Parameters
     ----------
     x : Tensor (n, Lx, d)
-        Series, padded; float32 or float64 on a CUDA device. What lies beyond a length is never read.
+        Series, padded; float32 or float64 on a CUDA device. Values beyond a length are never read.
     x_lengths : Tensor (n,) of int64, or None
         Steps of each series; None: all of them.
     y, y_lengths
@@ -71,7 +71,7 @@ def forward_backward(
     gamma: float,
     band: int | None,
 ) -> tuple[Tensor, Tensor, Tensor]:
-    """Soft-DTW values, and what the gradient for the prototypes is made of.
+    """Return Soft-DTW values, and the sums that make up the gradient for the prototypes.
 
     With E the expected alignment of a pair, ``W[g, t]`` is the sum over the pairs of prototype g of
     weight · Σ_s E[s, t] and ``Y[g, t]`` that of weight · Σ_s E[s, t] x[s]; the gradient of Σ weight · value in y
@@ -82,7 +82,7 @@ def forward_backward(
     x, x_lengths, y, y_lengths, pairs, gamma, band
         As in `forward`.
     weights : Tensor
-        One a pair, shaped as the values; may be negative.
+        One per pair, shaped like the values; may be negative.
 
     Returns
     -------
@@ -97,7 +97,7 @@ def forward_backward(
 
 @dataclass(frozen=True)
 class _Room:
-    """Scratch memory: the pairs' own sums, then for each pair in flight its table, and what strips hand on."""
+    """Scratch memory: the pairs' own sums, then a table for each active pair, and data passed between strips."""
 
     memory: Tensor
     partial: int
@@ -107,7 +107,7 @@ class _Room:
     edge: int
 
     def reset(self, handed_on: bool) -> None:
-        """No strip begun, nothing handed on yet (all ones in bits)."""
+        """Mark all strips as not begun, with nothing passed on (all ones in bits)."""
         base = self.memory.data_ptr()
         if handed_on:
             self.memory[self.sums - base :].fill_(255)
@@ -152,7 +152,7 @@ class _Job:
             return values, sums.select(2, 0), sums.narrow(2, 1, job.d)
 
     def _room(self, number: int, gradient: bool, partial: int) -> tuple[_Launch, int, _Room]:
-        """Memory for as many pairs in flight as what is free allows."""
+        """Allocate memory for as many active pairs as fit."""
         job = self.on
         launch = _prepare(job.device, job.y_steps, job.x_steps, number, job.d, job.wide, gradient, job.band >= 0)
         each = launch.table + launch.sums + launch.edge
@@ -173,7 +173,7 @@ class _Job:
         first: int,
         number: int,
     ) -> None:
-        """Values, and each pair's sums, of pairs `first` to `first + number`."""
+        """Compute values, and each pair's sums, of pairs `first` to `first + number`."""
         job, plan = self.on, launch.plan
         if launch.in_table:
             job.fill_costs(room.table, launch.table, plan.rows, first, number)
@@ -214,16 +214,16 @@ class _Job:
 
 @dataclass(frozen=True)
 class _Plan:
-    """How a table is spread over threads."""
+    """How a table is divided among threads."""
 
-    rows: int  # of the prototype, in one thread
-    warps: int  # a block
-    strips: int  # blocks of rows of a pair
-    stages: int  # groups of 4 steps the backward pass holds in shared memory
-    spread: bool = False  # all strips at once, each a block; else one after the other
+    rows: int  # of the prototype, per thread
+    warps: int  # per block
+    strips: int  # blocks of rows per pair
+    stages: int  # groups of 4 steps in shared memory during the backward pass
+    spread: bool = False  # all strips at once, one per block; otherwise one after another
 
     def shared(self, wide: bool, tables: bool) -> int:
-        """Bytes of shared memory a block needs: fetched steps, rings, sums (read two at a time)."""
+        """Return the bytes of shared memory per block: fetched steps, rings, sums (read two at a time)."""
         cell, real = (16, 8) if wide else (4, 4)
         fetched = self.stages * 4 * self.rows * 32 * cell if tables else 0
         return self.warps * fetched + (self.warps + 2) // 2 * 2 * 33 * real + (self.warps + 2) * 8
@@ -231,40 +231,40 @@ class _Plan:
 
 @dataclass(frozen=True)
 class _Launch:
-    """A plan, its launches one after the other, and the memory it wants (bytes a pair in flight)."""
+    """A plan, its successive launches, and its memory (bytes per active pair)."""
 
     plan: _Plan
     kernels: tuple[Kernel, ...]
-    in_table: bool  # costs of many channels come from the table
+    in_table: bool  # costs of many channels are read from the table
     shared: int
     table: int
     sums: int
     edge: int
-    slots: int  # pairs in flight: as many as fill the card, or as have a table of their own
+    slots: int  # active pairs: as many as fill the card, or have a table of their own
 
     def together(self, slots: int, pairs: int) -> int:
-        """Pairs that one launch may have."""
+        """Return the maximum number of pairs per launch."""
         return slots if self.in_table or self.plan.spread else pairs
 
 
 _LONG = 1024  # steps of a prototype from which few pairs are spread over the card
-_MANY = 4000  # pairs that fill a card with one warp each
+_MANY = 4000  # number of pairs that fill a card with one warp each
 
 
 @lru_cache(maxsize=1024)
 def _plan(rows: int, pairs: int, channels: int, wide: bool, gradient: bool, card: Card) -> _Plan:
-    """Rows a thread and warps a pair: little idle at the table's end, few instructions beside the cells' own."""
+    """Choose rows per thread and warps per pair: few idle lanes at the table's end, few instructions beside the cells'."""
     stages = 0 if wide else 2
     if rows >= _LONG and 3 * pairs <= card.processors:
         strips = -(-rows // 256)
         return _Plan(2, -(-rows // (64 * strips)), strips, stages, True)
     tall = -(-rows // 128) * 4
     if not gradient and not wide and channels == 1 and tall <= 20 and pairs >= _MANY:
-        return _Plan(tall, 1, 1, stages)  # nothing to hand from warp to warp
+        return _Plan(tall, 1, 1, stages)  # nothing to pass between warps
     heights = [1, 2] if wide else [1, 2, 4, 8] if rows >= 1000 and channels <= 2 else [1, 2, 4]
     if channels > IN_REGISTERS and rows > 128:
         heights = heights[-1:]  # costs are written in wide pieces
-    height = min(heights, key=lambda h: -(-rows // (32 * h)) * (33 * h + 30))  # groups · instructions a step
+    height = min(heights, key=lambda h: -(-rows // (32 * h)) * (33 * h + 30))  # groups · instructions per step
     groups = -(-rows // (32 * height))
     most = 16 if pairs < 4 * card.processors else 8
     while _Plan(height, most, 1, 2).shared(False, True) > card.shared:
@@ -315,5 +315,5 @@ def _prepare(
         slots = min(resident)
         waves = -(-pairs // slots)
         if waves <= 3:
-            slots = -(-pairs // waves)  # every block the same number of pairs
+            slots = -(-pairs // waves)  # equal numbers of pairs per block
     return _Launch(plan, kernels, in_table, shared, table, sums, edge, slots)

@@ -1,4 +1,4 @@
-"""DTW on an NVIDIA GPU: values of many pairs at once (``kernels/cuda/dtw.cu`` explains the algorithm)."""
+"""DTW on an NVIDIA GPU: values of many pairs at once (see the algorithm in ``kernels/cuda/dtw.cu``)."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from softecm.kernels.series_checks import Pairs
 
 __all__ = ["forward"]
 
-_WARPS = 4  # a block; each works alone
+_WARPS = 4  # per block; they work independently
 
 
 def forward(
@@ -25,7 +25,7 @@ def forward(
     pairs: Pairs,
     band: int | None,
 ) -> Tensor:
-    """DTW values of pairs of series on the GPU; parameters and result as in `cuda.forward`, without gamma."""
+    """Return DTW values of pairs of series on the GPU; parameters and result as in `cuda.forward`, without gamma."""
     job = PairsOnCard(x, x_lengths, y, y_lengths, pairs, band)
     with on(job.device):
         values = job.empty_values()
@@ -62,11 +62,11 @@ def forward(
 
 @dataclass(frozen=True)
 class _HardPlan:
-    """How a table is spread over threads."""
+    """How a table is divided among threads."""
 
-    lanes: int  # of a warp, a pair
-    rows: int  # of the prototype, in one thread
-    strips: int  # blocks of rows, one after the other
+    lanes: int  # of a warp, per pair
+    rows: int  # of the prototype, per thread
+    strips: int  # blocks of rows, one after another
 
     @property
     def pairs_a_block(self) -> int:
@@ -75,17 +75,17 @@ class _HardPlan:
 
 @dataclass(frozen=True)
 class _HardLaunch:
-    """A plan, its kernel, and the memory it wants (bytes a pair, bytes a warp)."""
+    """A plan, its kernel, and its memory (bytes per pair, bytes per warp)."""
 
     plan: _HardPlan
     kernel: Kernel
     table: int
     edge: int
-    blocks: int  # in flight at most
+    blocks: int  # maximum number of active blocks
 
 
 def _plan(rows: int, columns: int, pairs: int, channels: int, wide: bool, band: bool, card: Card) -> _HardPlan:
-    """Lanes a pair and rows a lane: little idle on the ramps, few instructions beside the cells' own, the card full."""
+    """Choose lanes per pair and rows per lane: few idle lanes, few instructions beside the cells', a full card."""
     if channels > IN_REGISTERS:
         height = 2 if wide else 4
         return _HardPlan(32, height, -(-rows // (32 * height)))
@@ -130,5 +130,5 @@ def _prepare(device: int, rows: int, columns: int, pairs: int, channels: int, wi
 
 
 def _blocks(size: int, band: bool) -> int:
-    """Blocks a multiprocessor shall hold, where a thread keeps so many numbers: more would spill registers."""
+    """Return the blocks per multiprocessor, if a thread stores this many numbers: more would spill registers."""
     return 3 if band else 4 if size > 40 else 6
