@@ -158,7 +158,7 @@ class EvidentialClusterer(EstimatorFacts, ClusterMixin, BaseEstimator):
         """Return the credal partition of new objects."""
 
     def predict(self, X: object) -> NDArray[np.intp]:
-        """The cluster of largest pignistic probability for each object; never -1.
+        """Return the cluster with the largest pignistic probability for each object; never -1.
 
         Parameters
         ----------
@@ -171,7 +171,7 @@ class EvidentialClusterer(EstimatorFacts, ClusterMixin, BaseEstimator):
         return self.predict_partition(X).labels()
 
     def predict_proba(self, X: object) -> NDArray[np.float64]:
-        """Pignistic probabilities: each set's mass shared equally by its clusters, the empty set's by all.
+        """Return pignistic probabilities: each set's mass is shared equally by its clusters, that of the empty set by all.
 
         Parameters
         ----------
@@ -185,7 +185,7 @@ class EvidentialClusterer(EstimatorFacts, ClusterMixin, BaseEstimator):
 
     @property
     def runs_(self) -> Any:
-        """One row a restart: objective, rounds, whether it converged, whether its prototypes merged."""
+        """One row per restart: objective, iterations, whether it converged, whether its prototypes merged."""
         check_is_fitted(self)
         return make_frame(self._runs)
 
@@ -246,22 +246,22 @@ class EvidentialClusterer(EstimatorFacts, ClusterMixin, BaseEstimator):
     def decisions(
         self, X: object = None, *, clear: float = CLEAR, calibration: RefitDecisions | None = None
     ) -> Decisions:
-        """What is said of each object in one word: clearly, rather, between, undecided, nowhere.
+        """Describe each object in one word: clearly, rather, between, undecided or nowhere.
 
         Parameters
         ----------
         X : data like that given to ``fit``, optional
             Other objects; by default those of the fit.
         clear : float, default 0.75
-            Belief from which "clearly" is said.
+            Minimum belief for "clearly".
         calibration : Calibration, optional
-            What :func:`softecm.calibrate` found for this model: "clearly" is then said only where refits bear it out.
+            The result of :func:`softecm.calibrate` for this model: then only objects confirmed by refits are "clearly".
 
         Returns
         -------
         decisions : Decisions
-            See :meth:`CredalPartition.decisions`; ``decisions[i]`` is what is said of object i. Where a data frame has a
-            column of ids that was left out, or a pandas index that is no count, ``decisions["Ann"]`` works, too.
+            See :meth:`CredalPartition.decisions`; ``decisions[i]`` is that of object i. If the data frame has a column of
+            ids, or a pandas index with names, ``decisions["Ann"]`` works, too.
         """
         check_is_fitted(self)
         if calibration is not None:
@@ -278,15 +278,15 @@ class EvidentialClusterer(EstimatorFacts, ClusterMixin, BaseEstimator):
         return replace(decisions, ids=ids) if isinstance(decisions, Decisions) and ids is not None else decisions
 
     def rename(self, names: Names) -> Self:
-        """Give the clusters names, which tables, figures, reports, predictions and files then show.
+        """Name the clusters in tables, figures, reports, predictions and files.
 
-        Another ``fit`` numbers its clusters anew and forgets the names.
+        Another ``fit`` forgets the names.
 
         Parameters
         ----------
         names : sequence of str, or mapping
-            One name a cluster; or some clusters, by number from 0 or by the name they have, and their new names; None
-            takes the names away.
+            One name per cluster; or a mapping from some clusters (numbers from 0, or current names) to new names. None
+            removes the names.
 
         Returns
         -------
@@ -313,7 +313,7 @@ class EvidentialClusterer(EstimatorFacts, ClusterMixin, BaseEstimator):
         save_model(self, path)
 
     def report(self, X: Any, path: str | os.PathLike[str], **shown: Any) -> None:
-        """Write a report: one HTML page, offline, with the groups, what lies between, and why.
+        """Write a report: one offline HTML page with the groups, the objects between them, and explanations.
 
         Parameters
         ----------
@@ -361,15 +361,15 @@ class PrototypeClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Evid
 
     @property
     def metric_(self) -> SemiMetric:
-        """The semi-metric of the fit, with everything it learned; ``metric_reason_`` says why it was taken."""
+        """The fitted semi-metric; ``metric_reason_`` says why it was chosen."""
         check_is_fitted(self)
         return self.model_.metric
 
     @property
     def prototypes_(self) -> Any:
-        """Prototypes of all non-empty sets in the order of ``focal_sets_``, as the data had them.
+        """Prototypes of all non-empty sets in the order of ``focal_sets_``, in the form of the data.
 
-        Rows of a pandas data frame are called by their sets.
+        The index of a pandas data frame holds the names of the sets.
         """
         check_is_fitted(self)
         return called(self.model_.space.decode(self.model_.whole()), self.focal_sets_.labels()[1:])
@@ -383,7 +383,7 @@ class PrototypeClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Evid
 
     @property
     def prototype_distributions_(self) -> Any:
-        """For each categorical column of a table, the probability of each category in every prototype.
+        """Probability of each category of each categorical column in every prototype.
 
         A dict of columns, each a dict from category to an array of shape (f,), in the order of ``focal_sets_``.
         """
@@ -397,12 +397,12 @@ class PrototypeClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Evid
 
     @property
     def view_weights_(self) -> Any:
-        """For objects with several views (metric Combined), how much each view counts, by its name; adds up to 1."""
+        """Weight of each view by name (metric Combined); they add up to 1."""
         return self._learned("view_weights", "objects with several views (metric Combined).")
 
     @property
     def feature_weights_(self) -> Any:
-        """For tables whose columns are weighed by a rule (metric Mixed), how much each column counts; adds up to 1."""
+        """Weight of each column of a table, if metric Mixed learned them; they add up to 1."""
         return self._learned("feature_weights", "tables with weighted columns, Mixed(weights='auto').")
 
     def _learned(self, name: str, of: str) -> Any:
@@ -418,7 +418,7 @@ class PrototypeClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Evid
         return len(self.focal_sets_)
 
     def predict_partition(self, X: Any) -> CredalPartition:
-        """The credal partition of other objects: the prototypes stay, each object gets its masses (eq. 7).
+        """Return the credal partition of other objects: their masses at the fitted prototypes (eq. 7).
 
         Parameters
         ----------
@@ -427,8 +427,8 @@ class PrototypeClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Evid
         Returns
         -------
         partition : CredalPartition
-            For data in blocks (Dask, Parquet) a :class:`softecm.distributed.ScatteredPartition`, computed block by block
-            when it is asked for.
+            For data in blocks (Dask, Parquet) a :class:`softecm.distributed.ScatteredPartition`, computed lazily, block by
+            block.
         """
         raw = raw_data(X)
         if raw.in_blocks and hasattr(self, "model_"):
@@ -459,10 +459,10 @@ class PrototypeClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Evid
     def repartition(
         self, X: Any, *, alpha: float | None = None, beta: float | None = None, delta: float | str | None = "fitted"
     ) -> CredalPartition:
-        """The credal partition with other values of alpha, beta and delta at the prototypes of the fit.
+        """Return the credal partition for other values of alpha, beta and delta at the fitted prototypes.
 
-        What the sliders of a report show: one mass update (eq. 7), without links, and no new fit, which would move the
-        prototypes, too. With ``delta=None`` there are no outliers.
+        This is what the sliders of a report show: one mass update (eq. 7), without links. A new fit would also move the
+        prototypes. With ``delta=None`` there are no outliers.
 
         Parameters
         ----------
@@ -474,7 +474,7 @@ class PrototypeClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Evid
         return self.model_.repriced(alpha, beta, delta).partition(x)
 
     def transform(self, X: Any) -> NDArray[np.floating]:
-        """Distances to the prototypes of all sets.
+        """Return the distances to the prototypes of all sets.
 
         Parameters
         ----------
@@ -488,12 +488,12 @@ class PrototypeClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Evid
         return self.model_.distances(x).numpy()
 
     def score(self, X: object, y: object = None, sample_weight: ArrayLike | None = None) -> float:
-        """Minus the objective per object at the fitted prototypes; on the training data, ``-objective_ / n``.
+        """Return minus the objective per object at the fitted prototypes; on the training data, ``-objective_ / n``.
 
-        Like that of ``KMeans`` it grows with the number of clusters, whether or not the partition is better, and also with
-        the focal sets and with ``beta``: ``GridSearchCV`` over ``n_clusters`` would take the largest. Choose the number
-        with :func:`softecm.choose_n_clusters`, and the others with :func:`softecm.selection.sweep`. Comparable between
-        fits with the same ``alpha``, ``beta``, ``delta``, number of clusters and metric.
+        Like the score of ``KMeans`` it grows with the number of clusters, and also with the focal sets and ``beta``, whether
+        or not the partition is better: ``GridSearchCV`` over ``n_clusters`` would select the largest. Choose the number with
+        :func:`softecm.choose_n_clusters` and other parameters with :func:`softecm.selection.sweep`. Scores are comparable
+        between fits with the same ``alpha``, ``beta``, ``delta``, number of clusters and metric.
 
         Parameters
         ----------
@@ -510,7 +510,9 @@ class PrototypeClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Evid
         return -self.model_.mean_cost(x, weights)
 
     def explain(self, X: Any) -> NDArray[np.floating]:
-        """What each attribute adds to an object's distance to each prototype; sums over the last axis to ``transform``.
+        """Return each attribute's contribution to the distances between objects and prototypes.
+
+        The sum over the last axis is ``transform``.
 
         Parameters
         ----------
@@ -525,23 +527,23 @@ class PrototypeClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Evid
         return self.model_.terms(self._encode(X))
 
     def explain_object(self, X: object, i: int | str, *, clear: float = CLEAR) -> ObjectExplanation:
-        """Why one object is where it is: which columns pull it to which cluster, as a small table and in a sentence.
+        """Explain an object's assignment: which columns pull it to which cluster, as a table and in words.
 
         Parameters
         ----------
         X : data like that given to ``fit``
         i : int or str
-            The object's number in ``X``, counted from 0; or its name, where a pandas index or a column of ids has it.
+            The object's number in ``X``, counted from 0, or its name in a pandas index or a column of ids.
         clear : float, default 0.75
-            Belief from which "clearly" is said.
+            Minimum belief for "clearly".
 
         Returns
         -------
         explanation : ObjectExplanation
-            ``print`` says it; ``to_frame()`` has one row per column of the data (for series a row a stretch of time), its
-            value, how much nearer it puts the object to each candidate cluster than to the others ("to ω1"), and what
-            the candidates' prototypes have there ("at ω1"). Pulls add up, over the columns, to differences of
-            ``transform``. For metrics that do not add up over attributes there is one row, "distance".
+            ``print`` shows it in words. ``to_frame()`` has one row per column of the data (for series, per stretch of
+            time): the object's value, how much nearer it brings the object to each candidate cluster than to the others
+            ("to ω1"), and the value of each candidate's prototype ("at ω1"). Over the columns, pulls add up to
+            differences of ``transform``. Metrics that are not sums over attributes have a single row, "distance".
 
         Examples
         --------
@@ -561,7 +563,7 @@ class PrototypeClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Evid
 
     @property
     def attributes_(self) -> list[str]:
-        """What the last axis of ``explain`` stands for: the columns' names, or the steps of series."""
+        """Names of the last axis of ``explain``: columns, or steps of series."""
         check_is_fitted(self)
         return [str(name) for name in self.model_.space.attributes]
 

@@ -26,26 +26,27 @@ class BCMAlgorithm(SpreadMeans):
 
 @parameters
 class BCM(PrototypeFamily):
-    r"""Belief c-means: an object far from several centres that lie close together goes to their set.
+    r"""Belief c-means: an object far from several nearby centres is assigned to their set.
 
     Minimises :math:`\sum_i \sum_A m_i(A)^\beta D_{iA} + \delta^2 \sum_i m_i(\emptyset)^\beta` with
 
     .. math:: D_{iA} = \frac{\sum_{k \in A} \|x_i - v_k\|^2 + \gamma \sum_{k<l \in A} \|v_k - v_l\|^2}
         {|A| + \gamma |A| (|A| - 1) / 2}
 
-    (the plain squared distance for a single cluster). No barycentre of a set is used: midway between two distant centres
-    an object is shared by the single clusters, while centres that an object can't tell apart send it to their set.
+    (the plain squared distance for a single cluster). No barycentre of a set is used: midway between two distant
+    centres an object's mass is shared by the single clusters; if the centres are close compared to its distance, it
+    goes to their set.
 
-    Reconstructed: the article's abstract names the ingredients, the formula above and its updates are derived from them.
+    Reconstructed: the article's abstract names the ingredients; the formula and its updates are derived from them.
     It has not been checked against the article.
 
     Parameters
     ----------
     n_clusters : int, default=2
     gamma : float, default=1.0
-        At least 0: how much the distances among a set's centres count beside those to the object.
+        At least 0: weight of the distances among a set's centres relative to those to the object.
     beta : float, default=2.0
-        Greater than 1. Larger spreads mass over more sets. In many dimensions 2 may pull all centres together: prefer 1.2
+        Greater than 1. Larger values spread mass over more sets. With many columns 2 may pull all centres together: use 1.2
         there.
     delta, max_cardinality, focal_sets, init, n_init, max_iter, tol, device, dtype : as for :class:`SoftECM`
     n_jobs, warm_start, callback, random_state, verbose : as for :class:`SoftECM`

@@ -111,25 +111,25 @@ def bpec(
 
 @params.parameters
 class BPEC(params.Iteration, params.FocalParameters, params.Masses, PrototypeClusterer):
-    r"""Belief-peak evidential clustering: the centres are found first, by density, and so is their number.
+    r"""Belief-peak evidential clustering: density peaks determine the centres and their number.
 
-    An object is a likely centre if its neighbours are near (large Bel) and everything with a larger Bel is far (large
-    delta). The objects with the largest products become the clusters' centres and stay there; the masses are those of
+    An object is a likely centre if its neighbours are near (large Bel) and all objects with a larger Bel are far (large
+    delta). The objects with the largest products Bel x delta become the clusters' fixed centres; the masses are those of
     :class:`ECM` for these centres.
 
     Parameters
     ----------
     n_clusters : int or None, default=None
-        None: cut the sorted products at their largest step. That rule is a reconstruction, the article leaves the choice
-        to the eye: look at ``delta_bel_`` and give ``peaks``.
+        None: cut the sorted products at their largest step. This rule is a reconstruction; the article leaves the choice
+        to the user: inspect ``delta_bel_`` and pass ``peaks``.
     peaks : array of int, optional
-        Numbers of the objects to take as centres, read off the graph.
+        Indices of the objects to use as centres, read off the graph.
     n_neighbors : int or None, default=None
-        Neighbours K that decide on Bel; None: twice the root of the number of objects.
+        Number K of neighbours that determine Bel; None: twice the square root of the number of objects.
     q : float, default=0.9
-        Between 0 and 1: quantile of an object's neighbour distances that is the scale of its neighbourhood.
+        Between 0 and 1: quantile of an object's distances to its neighbours, used as the scale of its neighbourhood.
     metric : {"euclidean", "adaptive"}, default="euclidean"
-        "adaptive": every cluster has a matrix of its own that follows its shape.
+        "adaptive": every cluster has its own matrix, adapted to its shape.
     alpha : float, default=1.0
     beta : float, default=2.0
     delta : "auto", float or None, default="auto"
@@ -138,11 +138,11 @@ class BPEC(params.Iteration, params.FocalParameters, params.Masses, PrototypeClu
     max_cardinality : int or None, default=2
     focal_sets : "simple", "full", list of tuples or FocalSets, optional
     max_clusters : int, default=10
-        Most clusters that are looked for.
+        Maximum number of clusters.
     max_iter : int, default=200
-        Most rounds of masses and matrices; plays a part with "adaptive" only.
+        Maximum number of iterations of masses and matrices; only for "adaptive".
     tol : float, default=1e-4
-        With "adaptive", no mass may move by more than this.
+        Only for "adaptive": the fit has converged when no mass changes by more than this.
     n_jobs : int, optional
 
     Attributes
@@ -151,7 +151,7 @@ class BPEC(params.Iteration, params.FocalParameters, params.Masses, PrototypeClu
     n_clusters_ : int
     peaks_ : ndarray of int, the objects that are the centres
     delta_bel_ : DeltaBel
-        The axes ``bel`` and ``delta`` of the graph, one value each an object.
+        The axes ``bel`` and ``delta`` of the graph, one value per object.
     labels_, outlier_scores_, focal_sets_, prototypes_, cluster_centers_, objective_ : as for :class:`SoftECM`
     history_, runs_, n_iter_, converged_, separation_, collapsed_, delta_ : as for :class:`SoftECM`
     n_features_in_, feature_names_in_ : as for :class:`SoftECM`
@@ -195,12 +195,12 @@ class BPEC(params.Iteration, params.FocalParameters, params.Masses, PrototypeClu
         return DeltaBel(*self._graph)
 
     def fit(self, X: ArrayLike, y: object = None) -> Self:
-        """Find the peaks and the credal partition.
+        """Find the density peaks and the credal partition.
 
         Parameters
         ----------
         X : array-like of shape (n, p)
-        y : ignored; a warning says so where it has known and unknown labels
+        y : ignored, with a warning if only some labels are known
 
         Returns
         -------

@@ -119,26 +119,26 @@ class CategoricalECM(Algorithm[EncodedTable]):
 
 @parameters
 class CatECM(PrototypeFamily):
-    r"""Evidential c-means for categories: a cluster's centre is the mode of every attribute.
+    r"""Evidential c-means for categorical data: a cluster's centre is the mode of every attribute.
 
     Minimises :math:`\sum_i \sum_A |A|^\alpha m_i(A)^\beta d_{iA} + \delta^2 \sum_i m_i(\emptyset)^\beta` with
     :math:`d_{iA} = \sum_l (1 - \bar w_{Al}(x_{il}))`, the expected number of attributes in which object i differs from the
-    centre of A: a set's weights of the categories are the mean of its clusters'.
+    centre of A; the category weights of a set are the mean of its clusters'.
 
-    This is a consistent form of CatECM, derived from its idea: the same distance in the masses and in the centres, and all
-    sets that contain a cluster count for its mode. Public implementations differ from it and from each other (they divide
-    the distance by the size of the set, square it, and count single clusters only), and it has not been checked against
-    the text of the article.
+    This is a consistent form of CatECM: masses and centres use the same distance, and all sets that contain a cluster
+    count for its mode. Public implementations differ from it and from each other (they divide the distance by the size of
+    the set, square it, and count single clusters only). It has not been checked against the article.
 
     Parameters
     ----------
     n_clusters : int, default=2
     beta : float, default=1.2
-        Greater than 1. Larger spreads mass over more sets.
+        Greater than 1. Larger values spread mass over more sets.
     init : "auto", "k-means++", "random" or a table of c rows, default="auto"
-        "auto": single clusters first, robustly (:mod:`softecm.fit.stages`). "k-means++" and "random" start all sets at once.
+        "auto": outlier-robust initialization of single clusters (:mod:`softecm.fit.stages`). "k-means++" and "random"
+        initialize all sets at once.
     n_init : int, default=20
-        Number of starts, computed as one batch; the lowest objective is kept. Local minima are frequent with categories.
+        Number of restarts, computed as one batch; the lowest objective wins. Local minima are frequent with categories.
     alpha, delta, max_cardinality, focal_sets, max_iter, tol, n_jobs, warm_start : as for :class:`SoftECM`
     callback, random_state, verbose : as for :class:`SoftECM`
 
@@ -153,8 +153,8 @@ class CatECM(PrototypeFamily):
 
     Notes
     -----
-    Takes a data frame, or an array or nested list of strings, booleans or numbers; numbers are categories too. A missing
-    cell (None, NaN) is left out of an object's distances, and the rest is scaled up for it.
+    Takes a data frame, or an array or nested list of strings, booleans or numbers; numbers are treated as
+    categories. Missing cells (None, NaN) are skipped, and the other cells scaled up in proportion.
 
     Examples
     --------

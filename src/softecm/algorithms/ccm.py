@@ -25,14 +25,14 @@ class CCMAlgorithm(SpreadMeans):
 
 @parameters
 class CCM(PrototypeFamily):
-    r"""Credal c-means: an object goes to a set when it is close to all its clusters and near their middle.
+    r"""Credal c-means: an object is assigned to a set if it is close to all its clusters and to their middle.
 
     Minimises :math:`\sum_i \sum_A m_i(A)^\beta D_{iA} + \delta^2 \sum_i m_i(\emptyset)^\beta` with
 
     .. math:: D_{iA} = \frac{\sum_{k \in A} \|x_i - v_k\|^2 + \gamma \|x_i - \bar v_A\|^2}{|A| + \gamma}
 
     (the plain squared distance for a single cluster), :math:`\bar v_A` the mean of the centres of A. Unlike in
-    :class:`ECM`, a set of clusters that lie far apart is dear even at its middle.
+    :class:`ECM`, a set of distant clusters is costly even at its middle.
 
     The distance and the system for the centres follow a public implementation of CCM; the objective, with the exponent on
     the masses and no factor for the size of a set, is reconstructed: it has not been checked against the article.
@@ -41,9 +41,9 @@ class CCM(PrototypeFamily):
     ----------
     n_clusters : int, default=2
     gamma : float, default=1.0
-        At least 0: how much the distance to the middle of a set counts beside the distances to its clusters.
+        At least 0: weight of the distance to the middle of a set relative to the distances to its clusters.
     beta : float, default=2.0
-        Greater than 1. Larger spreads mass over more sets. In many dimensions 2 may pull all centres together: prefer 1.2
+        Greater than 1. Larger values spread mass over more sets. With many columns 2 may pull all centres together: use 1.2
         there.
     delta, max_cardinality, focal_sets, init, n_init, max_iter, tol, device, dtype : as for :class:`SoftECM`
     n_jobs, warm_start, callback, random_state, verbose : as for :class:`SoftECM`

@@ -64,7 +64,7 @@ def cecm_links(
 
 @parameters
 class CECM(AdaptiveFamily):
-    r"""Evidential c-means that heeds what is known about pairs of objects.
+    r"""Evidential c-means with must-links and cannot-links between objects.
 
     Must-links say that two objects belong together, cannot-links that they do not. Minimises
 
@@ -79,32 +79,32 @@ class CECM(AdaptiveFamily):
         \mathrm{pl}_{ij}(\text{together}) = \sum_{A \cap B \ne \emptyset} m_i(A) m_j(B), \qquad
         \mathrm{pl}_{ij}(\text{apart}) = (1 - m_i(\emptyset))(1 - m_j(\emptyset)) - \sum_k m_i(\omega_k) m_j(\omega_k).
 
-    The masses of a linked object are found exactly with all others fixed, one object after the other, so that J never
-    rises; the article minimises over all of them at once, which has the same stationary points. Without links it is ECM.
+    The masses of each linked object are updated exactly with all others fixed, so J never rises; the article minimises
+    over all of them at once, which has the same stationary points. Without links this is ECM.
     For other metrics or beta, give links to :class:`SoftECM`.
 
     Parameters
     ----------
     n_clusters : int, default=2
     xi : float, default=0.5
-        From 0 to below 1: how much the links count against the data. What a broken link costs is measured against squared
-        distances, so that ``xi`` depends on the unit of ``X``: standardise the columns, or compare values.
+        From 0 to below 1: weight of the links relative to the data. The cost of a violated link is compared with squared
+        distances, so ``xi`` depends on the unit of ``X``: standardise the columns, or try several values.
     metric : {"euclidean", "adaptive"}, default="euclidean"
         "adaptive": every cluster learns a matrix of determinant 1 (Gustafson and Kessel).
     variant : {"article", "evclust"}, default="article"
         "evclust" follows R evclust's code where it departs from the article: must-links and cannot-links are averaged
-        apart, and must-linked objects are kept off the empty set.
+        separately, and must-linked objects are kept off the empty set.
     alpha, delta, max_cardinality, focal_sets, init, n_init, max_iter, tol, device : as for :class:`SoftECM`
     dtype, n_jobs, warm_start, callback, random_state, verbose : as for :class:`SoftECM`
 
     Attributes
     ----------
     partition_ : CredalPartition
-        Linked objects' masses follow from their links too; ``predict_partition`` knows nothing of links.
+        Masses of linked objects depend on their links; ``predict_partition`` ignores links.
     objective_ : float
-        J times :math:`n \hat f / (1 - \xi)`, so that without links it is ECM's.
+        J times :math:`n \hat f / (1 - \xi)`, which without links is ECM's objective.
     matrices_ : ndarray of shape (c, p, p)
-        The clusters' matrices; unit matrices unless ``metric="adaptive"``.
+        The clusters' matrices; identity matrices unless ``metric="adaptive"``.
     labels_, outlier_scores_, focal_sets_, prototypes_, cluster_centers_, history_ : as for :class:`SoftECM`
     runs_, n_iter_, converged_, separation_, collapsed_, delta_, n_features_in_ : as for :class:`SoftECM`
     feature_names_in_ : as for :class:`SoftECM`
@@ -151,14 +151,14 @@ class CECM(AdaptiveFamily):
         checkpoint_every: int = 10,
         resume: FilePath | None = None,
     ) -> Self:
-        """Find the centres and the credal partition.
+        """Fit the centres and the credal partition.
 
         Parameters
         ----------
         X : array-like of shape (n, p)
-        y : ignored; a warning says so where it has known and unknown labels
+        y : ignored, with a warning if only some labels are known
         sample_weight : array-like of shape (n,), optional
-            How often each object counts; links count once.
+            Weight of each object; links have no weight.
         must_link, cannot_link : array-like of shape (m, 2), optional
             Pairs of objects known to be together or apart: rows of ``X``, counted from 0, or names in a data frame's index.
             :mod:`softecm.constraints` samples such pairs from labels and completes them.

@@ -17,51 +17,51 @@ VARIANTS = {"article": 0.5, "evclust": 2.0}
 
 @parameters
 class CEVCLUS(ConflictClusterer):
-    r"""EVCLUS that heeds what is known about pairs of objects: dissimilarities, and links.
+    r"""EVCLUS with must-links and cannot-links between objects.
 
     Must-links say that two objects belong together, cannot-links that they do not. Minimises the stress of :class:`EVCLUS`
-    and what the links cost,
+    plus the cost of the links,
 
     .. math::
         \frac{\sum_{ij} (\kappa_{ij} - \varphi_{ij})^2}{\sum_{ij} \varphi_{ij}^2}
         + \frac{\xi}{2N} \Big[\sum_{(i,j) \in ML} c_{ij} + \sum_{(i,j) \in CL} (2 - c_{ij})\Big], \qquad
         c_{ij} = 1 - \mathrm{pl}_{ij}(\text{together}) + \mathrm{pl}_{ij}(\text{apart}),
 
-    with N the number of links and the plausibilities of :class:`CECM`. An object's masses are found exactly with all
-    others fixed, one object after the other, so that the objective never rises. Without links it is EVCLUS.
+    with N the number of links and the plausibilities of :class:`CECM`. Each object's masses are updated exactly with
+    all others fixed, so the objective never rises. Without links this is EVCLUS.
 
     Parameters
     ----------
     n_clusters : int, default=2
     xi : float, default=0.5
-        At least 0: how much the links count. Broken links cost at most xi, while the stress of no answer at all is about
-        1. Larger obeys more links; well above 1 linked objects please their links and forget who is near them.
+        At least 0: weight of the links. Violated links cost at most xi, while the stress of vacuous masses is about 1.
+        Larger values satisfy more links; well above 1 linked objects ignore their dissimilarities.
     variant : {"article", "evclust"}, default="article"
         "article": the formula above. "evclust": R evclust's ``kcevclus`` weighs links four times as much for the same xi.
     d0 : "auto" or float, default="auto"
-        Objects at this dissimilarity should conflict to 0.95. "auto": the 0.9 quantile of the dissimilarities.
+        Objects at this dissimilarity should have a conflict of 0.95. "auto": the 0.9 quantile of the dissimilarities.
     n_neighbors : int or None, default=None
-        Compare each object to about so many random others instead of all: k-CEVCLUS, for many objects. Links count whether
-        or not their objects are compared.
+        Compare each object with about this many random others instead of all: k-CEVCLUS, for many objects. Links count
+        whether or not their objects are compared.
     max_cardinality : int or None, default=2
-        Largest set considered; None: all 2^c, of which a warning tells the number when there are many.
+        Largest set considered; None: all 2^c, with a warning if there are many.
     focal_sets : "simple", "full", list of tuples or FocalSets, optional
-        The sets themselves; overrides ``max_cardinality``.
+        The sets that get masses; overrides ``max_cardinality``.
     init : "random" or a CredalPartition, default="random"
-        A fit goes on from an earlier one's ``partition_``.
+        Pass an earlier fit's ``partition_`` to continue it.
     n_init : int, default=5
-        Number of starts; the lowest objective is kept.
+        Number of restarts; the lowest objective is kept.
     max_iter : int, default=500
-        Most sweeps through the objects.
+        Maximum number of sweeps through the objects.
     tol : float, default=1e-5
-        A run has converged when the relative gain of a sweep, smoothed, is below this.
+        A run has converged when the smoothed relative gain of a sweep is below this.
     n_jobs : int, optional
-        Threads; runs are shared out among them.
+        Number of threads, which share the runs.
     callback : callable, optional
-        Called with a ``Progress`` after every sweep; a true answer ends the fit with what there is. Its ``change`` is the
-        relative gain of a sweep, smoothed.
+        Called with a ``Progress`` after every sweep; returning true stops the fit and keeps the current state. Its
+        ``change`` is the relative gain of a sweep, smoothed.
     verbose : int, default=0
-        Log every sweep (logger ``softecm``) when positive.
+        If positive, log every sweep (logger ``softecm``).
     random_state : as for :class:`SoftECM`
 
     Attributes
@@ -69,17 +69,17 @@ class CEVCLUS(ConflictClusterer):
     partition_ : CredalPartition
     d0_ : float
     objective_ : float
-        The stress and what the links cost.
+        The stress plus the cost of the links.
     labels_, outlier_scores_, focal_sets_, history_, runs_, n_iter_, converged_, n_features_in_ : as for :class:`SoftECM`
 
     Notes
     -----
-    Links are soft: :func:`softecm.constraints.kept` says how many were obeyed, and the logger ``softecm`` names one that was
-    not. ``predict_partition`` knows nothing of links; else it is that of :class:`EVCLUS`.
-    :func:`softecm.constraints.spread_constraints` hands links on to near neighbours: a few links then say more.
+    Links are soft: :func:`softecm.constraints.kept` returns the share of satisfied links, and the logger ``softecm`` names a
+    violated one. ``predict_partition`` ignores links. :func:`softecm.constraints.spread_constraints` extends links to near
+    neighbours, so that a few links have more effect.
 
-    R's ``norm=2`` divides the misfits by their number instead of the squares asked for: the same as a ``xi`` larger by
-    their mean.
+    R's ``norm=2`` divides the squared errors by their number instead of by the sum of squares: this equals a larger
+    ``xi``.
 
     Examples
     --------
@@ -115,12 +115,12 @@ class CEVCLUS(ConflictClusterer):
         checkpoint_every: int = 10,
         resume: FilePath | None = None,
     ) -> Self:
-        """Find the masses.
+        """Fit the masses.
 
         Parameters
         ----------
         X : array-like of shape (n, n), dissimilarities
-        y : ignored; a warning says so where it has known and unknown labels
+        y : ignored, with a warning if only some labels are known
         must_link, cannot_link : array-like of shape (m, 2), optional
             Pairs of objects known to be together or apart: rows of ``X``, counted from 0, or names in a data frame's index.
             :mod:`softecm.constraints` samples such pairs from labels, completes and spreads them.

@@ -380,7 +380,7 @@ class ConflictClusterer(params.Restarts, params.FocalParameters, params.Clusters
         return masses[None]
 
     def predict_partition(self, X: ArrayLike) -> CredalPartition:
-        """The credal partition of other objects: each object's masses fitted to its conflicts with the training objects.
+        """Return the credal partition of other objects, with masses fitted to their conflicts with the training objects.
 
         Parameters
         ----------
@@ -399,7 +399,7 @@ class ConflictClusterer(params.Restarts, params.FocalParameters, params.Clusters
         return CredalPartition(masses / masses.sum(1, keepdims=True), self.focal_sets_)
 
     def shepard(self, X: ArrayLike) -> Shepard:
-        """The Shepard diagram's data: for every pair i < j, the conflict implied by d and that of the masses.
+        """Return the Shepard diagram's data: for every pair i < j, the conflict implied by d and that of the masses.
 
         Parameters
         ----------

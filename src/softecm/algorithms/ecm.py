@@ -16,15 +16,15 @@ class ECM(LinkableFamily):
 
     .. math:: \sum_i \sum_A |A|^\alpha m_i(A)^\beta \|x_i - \bar v_A\|^2 + \delta^2 \sum_i m_i(\emptyset)^\beta
 
-    over masses and the clusters' prototypes. The same problem as :class:`SoftECM` with squared Euclidean distance and
-    ``relaxation="exact"``, under ECM's own names and with its usual defaults.
+    over masses and the clusters' prototypes. The problem is that of :class:`SoftECM` with squared Euclidean distance and
+    ``relaxation="exact"``; names and defaults are those of ECM.
 
     Parameters
     ----------
     n_clusters : int, default=2
     beta : float, default=2.0
-        Greater than 1. Larger spreads mass over more sets. In many dimensions 2 may pull all prototypes together:
-        prefer 1.2 there.
+        Greater than 1. Larger values spread mass over more sets. With many columns 2 may pull all prototypes together:
+        use 1.2 there.
     alpha, delta, max_cardinality, focal_sets, init, n_init, max_iter, tol, device : as for :class:`SoftECM`
     dtype, n_jobs, warm_start, callback, random_state, verbose : as for :class:`SoftECM`
 

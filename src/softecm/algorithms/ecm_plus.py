@@ -33,32 +33,33 @@ class AdaptiveFamily(PrototypeFamily):
 class ECMPlus(AdaptiveFamily):
     r"""Evidential c-means for groups of different shapes: each cluster learns its own metric.
 
-    Every cluster has a matrix :math:`S_k` of determinant 1 (Gustafson and Kessel's adaptive metric), so that a long cluster
-    measures less along its length. Minimises
+    Every cluster has a matrix :math:`S_k` of determinant 1 (Gustafson and Kessel's adaptive metric), so that distances
+    along a long cluster count less. Minimises
 
     .. math:: \sum_i \sum_A |A|^\alpha m_i(A)^\beta (x_i - \bar v_A)^\top \bar S_A (x_i - \bar v_A)
         + \delta^2 \sum_i m_i(\emptyset)^\beta
 
-    with :math:`\bar S_A` the mean of the matrices of A. The mean of the centres is not the middle when clusters measure
-    differently; ECM+ takes the point of least inertia under the clusters' own metrics,
+    with :math:`\bar S_A` the mean of the matrices of A. If the clusters' metrics differ, the mean of their centres is
+    not the middle; ECM+ uses the point of minimum inertia under the clusters' own metrics,
 
     .. math:: \bar v_A = \Big(\sum_{k \in A} S_k\Big)^{-1} \sum_{k \in A} S_k v_k.
 
-    A matrix step that would raise the objective is not taken. With unit matrices (``adaptive=False``) it is :class:`ECM`.
+    A matrix update that would raise the objective is skipped. With identity matrices (``adaptive=False``) this is
+    :class:`ECM`.
 
-    Reconstructed: derived from the natural definition of such centres, not checked against the article on ECM+.
+    Reconstructed: derived from the natural definition of such centres; it has not been checked against the article on ECM+.
 
     Parameters
     ----------
     n_clusters : int, default=2
     beta : float, default=2.0
-        Greater than 1. Larger spreads mass over more sets.
+        Greater than 1. Larger values spread mass over more sets.
     centers : {"corrected", "mean"}, default="corrected"
         "mean": a set's centre is the plain mean of its clusters' (the adaptive metric as CECM and BPEC have it).
     adaptive : bool, default=True
-        False keeps unit matrices.
+        False keeps identity matrices.
     warm_start : bool, default=False
-        Start from the last fit's centres; matrices start anew.
+        Start from the last fit's centres, but not from its matrices.
     alpha, delta, max_cardinality, focal_sets, init, n_init, max_iter, tol, device : as for :class:`SoftECM`
     dtype, n_jobs, callback, random_state, verbose : as for :class:`SoftECM`
 
@@ -68,7 +69,7 @@ class ECMPlus(AdaptiveFamily):
     matrices_ : ndarray of shape (c, p, p)
         The clusters' matrices, of determinant 1.
     separation_ : float
-        As for :class:`SoftECM`; clusters at one place count as apart where their matrices differ.
+        As for :class:`SoftECM`; clusters with the same centre count as separate if their matrices differ.
     labels_, outlier_scores_, focal_sets_, prototypes_, cluster_centers_, objective_ : as for :class:`SoftECM`
     history_, runs_, n_iter_, converged_, collapsed_, delta_, n_features_in_ : as for :class:`SoftECM`
     feature_names_in_ : as for :class:`SoftECM`

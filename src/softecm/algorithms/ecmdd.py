@@ -300,8 +300,8 @@ class ECMdd(PrototypeFamily):
     :math:`d_{iA}` is the dissimilarity to the cluster's medoid or, for a set of several clusters, that to the set's own
     medoid mixed with those to its clusters' medoids.
 
-    This is the single-medoid form sECMdd, as its authors' group has published it in code; it has not been checked against
-    the text of the article.
+    This is the single-medoid form sECMdd, as in the code published by its authors' group; it has not been checked against
+    the article.
 
     Parameters
     ----------
@@ -310,18 +310,19 @@ class ECMdd(PrototypeFamily):
         "precomputed": ``X`` is an n x n matrix of dissimilarities, used as they are (not squared). Otherwise ``X`` holds
         the objects, and the n x n dissimilarities are computed with the metric.
     beta : float, default=1.2
-        Greater than 1. Larger spreads mass over more sets.
+        Greater than 1. Larger values spread mass over more sets.
     delta : "auto", float or None, default="auto"
-        Distance to the empty set; the objective has its square, which is what dissimilarities are compared with. "auto":
+        Distance to the empty set; dissimilarities are compared with its square. "auto":
         median plus five deviations of the root distances (in a matrix, of its values) to the nearest cluster, after a first
         stage (found value in ``delta_``). None: no outliers.
     gamma : float, default=0.5
-        At least 0: how much the clusters' medoids count beside the set's own.
+        At least 0: weight of the clusters' medoids relative to the set's own.
     eta : float, default=1.0
         At least 0. A set's medoid should be equally far from its clusters' medoids (small variance) and near to them;
-        ``eta`` is the weight of the second.
+        ``eta`` is the weight of nearness.
     init : "auto", "k-means++", "random" or the numbers of c objects, default="auto"
-        "auto": single clusters first, robustly (:mod:`softecm.fit.stages`). "k-means++" and "random" start all sets at once.
+        "auto": outlier-robust initialization of single clusters (:mod:`softecm.fit.stages`). "k-means++" and "random"
+        initialize all sets at once.
     warm_start : bool, default=False
         Start from the objects nearest to the last fit's medoids.
     alpha, max_cardinality, focal_sets, n_init, max_iter, n_jobs : as for :class:`SoftECM`
@@ -331,7 +332,7 @@ class ECMdd(PrototypeFamily):
     ----------
     partition_ : CredalPartition
     medoids_ : ndarray of shape (f,)
-        Numbers of the training objects that are the sets' medoids.
+        Indices of the training objects that are the sets' medoids.
     prototypes_ : the medoids as the data had them; with "precomputed" their numbers
     labels_, outlier_scores_, focal_sets_, cluster_centers_, objective_, history_ : as for :class:`SoftECM`
     runs_, n_iter_, converged_, separation_, collapsed_, delta_, n_features_in_ : as for :class:`SoftECM`
@@ -340,10 +341,9 @@ class ECMdd(PrototypeFamily):
     -----
     The objective may rise between iterations; ``objective_`` is the smallest value in ``history_``.
 
-    Another order of the rows gives the same masses in that order. Where several objects would do as a medoid equally well,
-    the one with the least sum of dissimilarities to all objects is taken, then the one nearest to the clusters' medoids in
-    their order (:class:`~softecm.algorithms.ecmdd.Ranking`). Only objects that are mirror images of each other can't
-    be told apart: the masses are then the same but for the names of such objects.
+    The result does not depend on the order of rows. If several objects are equally good medoids, the one with the smallest
+    sum of dissimilarities to all objects is chosen, then the one nearest to the clusters' medoids in their order
+    (:class:`~softecm.algorithms.ecmdd.Ranking`). Only objects that are mirror images of each other remain tied.
 
     Examples
     --------

@@ -148,40 +148,40 @@ def ebic(likelihood: float, n: float, focal: FocalSets, p: int) -> float:
 
 @params.parameters
 class EGMM(params.Restarts, params.FocalParameters, EvidentialClusterer):
-    r"""A Gaussian mixture in which sets of clusters have components of their own: where groups overlap, it says so.
+    r"""Evidential Gaussian mixture model: sets of overlapping clusters have their own components.
 
-    Objects come from one Gaussian a set A of clusters, all of one covariance, centred at the mean
-    :math:`\bar\mu_A` of its clusters' centres:
+    There is one Gaussian for each set A of clusters, centred at the mean :math:`\bar\mu_A` of its clusters' centres; all
+    share one covariance:
 
     .. math:: L = \sum_i \ln \sum_A \pi_A\, N(x_i; \bar\mu_A, \Sigma)
 
-    The masses are the posteriors of the sets. EM raises L in every round: given the masses, centres, covariance and
-    weights have closed forms. There is no empty set: an object far from all is given to its nearest component.
+    The masses are the posterior probabilities of the sets. EM raises L in every iteration: given the masses, centres,
+    covariance and weights have closed forms. There is no empty set: an outlier is assigned to its nearest component.
 
     Parameters
     ----------
     n_clusters : int or "auto", default=2
         "auto": the number from 1 to ``max_clusters`` with the largest evidential BIC, ``ebic_``.
     max_cardinality : int or None, default=2
-        Largest set with a component of its own; None: all of them, as in the article.
+        Largest set with its own component; None: all sets, as in the article.
     focal_sets : "simple", "full", list of tuples or FocalSets, optional
-        The sets themselves; overrides ``max_cardinality``. Not with ``n_clusters="auto"``, unless a word.
+        The sets that get masses; overrides ``max_cardinality``. With ``n_clusters="auto"`` only as a word.
     regularisation : float, default=1e-6
-        At least 0: this part of each column's variance is added to the diagonal of the covariance, which then always has
-        an inverse. The log-likelihood less its price never falls. 0: plain EM.
+        At least 0: this fraction of each column's variance is added to the diagonal of the covariance, which is then
+        invertible. The penalized log-likelihood never falls. 0: plain EM.
     init : "k-means++" or array of shape (c, p), default="k-means++"
     n_init : int, default=10
-        Number of starts: 20 rounds each with single clusters, then the best goes on with all sets. (With all sets from the
-        start, a set's component may take a group of objects and leave its clusters none.)
+        Number of restarts: 20 iterations each with single clusters, then the best continues with all sets. (With all sets
+        from the start, a set's component may take over a group and leave its clusters empty.)
     max_clusters : int, default=10
-        Most clusters that "auto" tries; it ends when three numbers in a row bring nothing.
+        Largest number that "auto" tries; it stops after three numbers in a row without improvement.
     max_iter : int, default=1000
     tol : float, default=1e-6
-        A run has converged when a round raises the log-likelihood by less than this an object.
+        A run has converged when an iteration raises the log-likelihood by less than this per object.
     n_jobs : int, optional
     callback : callable, optional
-        Called with a ``Progress`` after every round; a true answer ends the fit with what there is. Its ``change``
-        is what the round added to an object's log-likelihood.
+        Called with a ``Progress`` after every iteration; returning true stops the fit and keeps the current state. Its
+        ``change`` is the increase of the log-likelihood per object.
     random_state, verbose : as for :class:`SoftECM`
 
     Attributes
@@ -192,20 +192,20 @@ class EGMM(params.Restarts, params.FocalParameters, EvidentialClusterer):
     cluster_centers_ : ndarray of shape (c, p)
     covariance_ : ndarray of shape (p, p)
     weights_ : ndarray of shape (f,)
-        How likely each set is, in the order of ``focal_sets_``.
+        Probability of each set, in the order of ``focal_sets_``.
     loglik_, ebic_ : float
-        The log-likelihood of all objects, and less what the parameters cost; larger is better.
+        The log-likelihood of all objects, and its penalized version (evidential BIC); larger is better.
     criteria_ : dict
-        The criterion of each number of clusters tried.
+        ``ebic_`` for each number of clusters tried.
     objective_ : float
-        Minus the log-likelihood, plus what the regularisation costs.
+        Minus the log-likelihood, plus the cost of the regularisation.
     labels_, outlier_scores_, focal_sets_, history_, runs_, n_iter_, converged_, n_features_in_, feature_names_in_ : as for
         :class:`SoftECM`
 
     Notes
     -----
-    The authors' program adds a ridge to the covariance in the density alone; the log-likelihood can then fall, and on data
-    of small scale the fit ends at once. Here it is part of what is maximised.
+    The authors' program adds a ridge to the covariance only in the density; the log-likelihood can then fall, and on data
+    of small scale the fit ends at once. Here the ridge is part of the objective.
 
     Examples
     --------
@@ -253,14 +253,14 @@ class EGMM(params.Restarts, params.FocalParameters, EvidentialClusterer):
             raise expected.Misfit("weights_ should add up to 1")
 
     def fit(self, X: ArrayLike, y: object = None, sample_weight: ArrayLike | None = None) -> Self:
-        """Find the mixture.
+        """Fit the mixture.
 
         Parameters
         ----------
         X : array-like of shape (n, p)
-        y : ignored; a warning says so where it has known and unknown labels
+        y : ignored, with a warning if only some labels are known
         sample_weight : array-like of shape (n,), optional
-            How often each object counts; 2 is the same as giving it twice.
+            Weight of each object; 2 is the same as repeating it.
 
         Returns
         -------
@@ -373,7 +373,7 @@ class EGMM(params.Restarts, params.FocalParameters, EvidentialClusterer):
         return posteriors(x, mixture, self.focal_sets_.shares)
 
     def predict_partition(self, X: ArrayLike) -> CredalPartition:
-        """The credal partition of other objects: the posteriors of the sets.
+        """Return the credal partition of other objects: the posterior probabilities of the sets.
 
         Parameters
         ----------
@@ -386,7 +386,7 @@ class EGMM(params.Restarts, params.FocalParameters, EvidentialClusterer):
         return CredalPartition(_with_empty(self._posteriors(X)[0]), self.focal_sets_)
 
     def score_samples(self, X: ArrayLike) -> Floats:
-        """The log-likelihood of each object.
+        """Return the log-likelihood of each object.
 
         Parameters
         ----------
@@ -399,7 +399,7 @@ class EGMM(params.Restarts, params.FocalParameters, EvidentialClusterer):
         return self._posteriors(X)[1]
 
     def score(self, X: ArrayLike, y: object = None, sample_weight: ArrayLike | None = None) -> float:
-        """The mean log-likelihood.
+        """Return the mean log-likelihood.
 
         Parameters
         ----------

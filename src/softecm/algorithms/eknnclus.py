@@ -213,45 +213,46 @@ def _peaks(labels: Ints, density: Floats, c: int) -> Floats:
 
 @parameters
 class EKNNClus(Restarts, EvidentialClusterer):
-    r"""Labels spread from neighbour to neighbour until they settle: the number of clusters is found, any shape is fine.
+    r"""Evidential k-nearest-neighbour clustering: finds clusters of any shape, and their number.
 
     Each of an object's K nearest neighbours says "it belongs to my cluster" with mass
     :math:`\alpha_{ij} = \exp(-\gamma d_{ij}^b)`. The object takes the label with the most evidence
-    :math:`\sum_{j: y_j = k} -\ln(1 - \alpha_{ij})`. At first all objects are clusters of their own; objects take turns in
-    random order, most labels die out, and the sweeps end when no label changes. The masses are what Dempster's rule makes
-    of the neighbours: mass on single clusters, the rest on all of them together; none on the empty set.
+    :math:`\sum_{j: y_j = k} -\ln(1 - \alpha_{ij})`. Initially every object is its own cluster; objects are visited in
+    random order, most labels disappear, and the sweeps end when no label changes. Dempster's rule combines the neighbours'
+    evidence into masses on single clusters and on all of them together; the empty set has none.
 
-    Neighbours reach only so far, so that a long or large group comes out in pieces. ``valley`` joins pieces that have no
-    valley between them, which the article does not do; ``valley=None`` leaves it out.
+    Since only neighbours are considered, a long or large group is split into pieces. ``valley`` joins pieces without a
+    valley of density between them, which the article does not do; ``valley=None`` disables this.
 
     Parameters
     ----------
     n_neighbors : int or None, default=None
-        Neighbours K of an object; more make fewer clusters. None: twice the root of the number of objects, at most 100.
+        Number K of neighbours; more give fewer clusters. None: twice the square root of the number of objects, at most 100.
     q : float, default=0.5
-        Above 0, at most 1: :math:`1/\gamma` is this quantile of all :math:`d_{ij}^b`. Larger lets far neighbours speak.
+        Above 0, at most 1: :math:`1/\gamma` is this quantile of all :math:`d_{ij}^b`. Larger values give distant
+        neighbours more weight.
     power : float, default=1.0
         The exponent b; 1 and 2 are usual.
     valley : float or None, default=0.7
-        Above 0, at most 1: two clusters are one if the objects at their cut are denser than this part of the lower
-        cluster's densest tenth. Larger keeps more clusters. None: as in the article.
+        Above 0, at most 1: two clusters are joined if the density at their border exceeds this fraction of that of the less
+        dense cluster's densest tenth. Larger values keep more clusters. None: as in the article.
     metric : {"euclidean", "precomputed"}, default="euclidean"
         "precomputed": ``X`` holds dissimilarities.
     init : "objects" or array of int, default="objects"
-        Labels to start from; "objects" gives each object its own.
+        Initial labels; "objects" gives each object its own.
     n_init : int, default=10
-        Runs with objects in other orders. Of those with the most frequent number of clusters, that with the least evidence
-        between clusters is kept.
+        Number of runs with different orders of the objects. Of those with the most frequent number of clusters, the one with
+        the least evidence between clusters wins.
     max_iter : int, default=100
-        Most sweeps of a run.
+        Maximum number of sweeps per run.
     n_jobs : int, optional
     callback : callable, optional
-        Called with a ``Progress`` after every run; a true answer ends the fit with what there is. It
-        counts runs for rounds: a run takes few sweeps.
+        Called with a ``Progress`` after every run; returning true stops the fit and keeps the current state. Its
+        iterations are runs, which take few sweeps.
     random_state : int, RandomState or None
-        Same seed, same orders, same answer.
+        Determines the orders of the objects.
     verbose : int, default=0
-        Log every run (logger ``softecm``) when positive.
+        If positive, log every run (logger ``softecm``).
 
     Attributes
     ----------
@@ -260,16 +261,16 @@ class EKNNClus(Restarts, EvidentialClusterer):
     n_neighbors_ : int
     gamma_ : float
     objective_ : float
-        Half the evidence that goes from one cluster to another.
+        Half of the evidence between different clusters.
     labels_, outlier_scores_, focal_sets_, history_, runs_, n_iter_, converged_, n_features_in_, feature_names_in_ : as for
         :class:`SoftECM`
 
     Notes
     -----
-    Memory grows with the number of objects times neighbours, and clusters. Neighbours are not mutual, so that a sweep can
-    raise the objective by a little; R reports a sum that drifts from it.
+    Memory is proportional to the number of objects times neighbours, and times clusters. Neighbourhood is not symmetric, so
+    a sweep can slightly raise the objective; R reports an accumulated sum that deviates from it.
 
-    ``predict_partition`` asks the K nearest training objects; an object that equals one of them is answered as that one.
+    ``predict_partition`` uses the K nearest training objects; an object equal to one of them gets its masses.
 
     Examples
     --------
@@ -322,12 +323,12 @@ class EKNNClus(Restarts, EvidentialClusterer):
         checked(self)  # predictions use ``power``, a parameter
 
     def fit(self, X: ArrayLike, y: object = None) -> Self:
-        """Find the clusters.
+        """Fit the clusters.
 
         Parameters
         ----------
         X : array-like of shape (n, p), or (n, n) dissimilarities
-        y : ignored; a warning says so where it has known and unknown labels
+        y : ignored, with a warning if only some labels are known
 
         Returns
         -------
@@ -412,7 +413,7 @@ class EKNNClus(Restarts, EvidentialClusterer):
             )
 
     def predict_partition(self, X: ArrayLike) -> CredalPartition:
-        """The credal partition of other objects: what their nearest training objects say.
+        """Return the credal partition of other objects, from the evidence of their nearest training objects.
 
         Parameters
         ----------

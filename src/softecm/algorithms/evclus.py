@@ -14,9 +14,9 @@ from softecm.fit.settings import CheckpointRequest
 
 @parameters
 class EVCLUS(ConflictClusterer):
-    r"""Masses whose conflicts mirror the dissimilarities: no prototypes, no shape of clusters assumed.
+    r"""Fit masses whose conflicts reproduce the dissimilarities; no prototypes or cluster shapes are assumed.
 
-    Two objects that differ much should not belong to the same cluster: the mass their mass functions put on disjoint sets,
+    Dissimilar objects should not belong to the same cluster: the conflict of their masses,
     :math:`\kappa_{ij} = \sum_{A \cap B = \emptyset} m_i(A) m_j(B)`, should be near
     :math:`\varphi(d_{ij}) = 1 - \exp(-\eta d_{ij}^2)`. Minimises the stress
     :math:`\sum_{ij} (\kappa_{ij} - \varphi_{ij})^2 / \sum_{ij} \varphi_{ij}^2`.
@@ -25,28 +25,28 @@ class EVCLUS(ConflictClusterer):
     ----------
     n_clusters : int, default=2
     d0 : "auto" or float, default="auto"
-        Objects at this dissimilarity should conflict to 0.95. "auto": the 0.9 quantile of the dissimilarities.
+        Objects at this dissimilarity should have a conflict of 0.95. "auto": the 0.9 quantile of the dissimilarities.
     n_neighbors : int or None, default=None
-        Compare each object to about so many random others instead of all: k-EVCLUS, for many objects.
+        Compare each object with about this many random others instead of all: k-EVCLUS, for many objects.
     max_cardinality : int or None, default=2
-        Largest set considered; None: all 2^c, of which a warning tells the number when there are many.
+        Largest set considered; None: all 2^c, with a warning if there are many.
     focal_sets : "simple", "full", list of tuples or FocalSets, optional
-        The sets themselves; overrides ``max_cardinality``.
+        The sets that get masses; overrides ``max_cardinality``.
     init : "random" or a CredalPartition, default="random"
-        A fit goes on from an earlier one's ``partition_``.
+        Pass an earlier fit's ``partition_`` to continue it.
     n_init : int, default=5
-        Number of starts; the lowest stress is kept.
+        Number of restarts; the lowest stress is kept.
     max_iter : int, default=500
-        Most sweeps through the objects.
+        Maximum number of sweeps through the objects.
     tol : float, default=1e-5
-        A run has converged when the relative gain of a sweep, smoothed, is below this.
+        A run has converged when the smoothed relative gain of a sweep is below this.
     n_jobs : int, optional
-        Threads; runs are shared out among them.
+        Number of threads, which share the runs.
     callback : callable, optional
-        Called with a ``Progress`` after every sweep; a true answer ends the fit with what there is. Its ``change`` is the
-        relative gain of a sweep, smoothed.
+        Called with a ``Progress`` after every sweep; returning true stops the fit and keeps the current state. Its
+        ``change`` is the relative gain of a sweep, smoothed.
     verbose : int, default=0
-        Log every sweep (logger ``softecm``) when positive.
+        If positive, log every sweep (logger ``softecm``).
     random_state : as for :class:`SoftECM`
 
     Attributes
@@ -60,11 +60,11 @@ class EVCLUS(ConflictClusterer):
     Notes
     -----
     ``predict_partition`` takes the n_new x n dissimilarities of new objects to the training objects and fits each new
-    object's masses to its conflicts with all of these. Given a training object it compares it to itself too, so the answer
-    is near ``partition_`` but not the same.
+    object's masses to its conflicts with all of them. A training object is also compared with itself, so the result is
+    close to ``partition_`` but not equal.
 
-    A ridge of 1e-8 decides between masses that explain the conflicts equally well (there are such where a cluster or a set
-    is in hardly any use).
+    A ridge of 1e-8 decides between masses that explain the conflicts equally well, as happens if a cluster or set is
+    hardly used.
 
     Examples
     --------
@@ -96,12 +96,12 @@ class EVCLUS(ConflictClusterer):
         checkpoint_every: int = 10,
         resume: FilePath | None = None,
     ) -> Self:
-        """Find the masses.
+        """Fit the masses.
 
         Parameters
         ----------
         X : array-like of shape (n, n), dissimilarities
-        y : ignored; a warning says so where it has known and unknown labels
+        y : ignored, with a warning if only some labels are known
         checkpoint, checkpoint_every, resume : as for :class:`SoftECM`
 
         Returns

@@ -89,19 +89,19 @@ class PrototypeFamily(FamilyParameters, PrototypeClusterer):
         checkpoint_every: int = 10,
         resume: Any = None,
     ) -> Self:
-        """Find the prototypes and the credal partition.
+        """Fit the prototypes and the credal partition.
 
         Parameters
         ----------
         X : array-like of shape (n, p), or what the metric's space reads
-        y : ignored; a warning says so where it has known and unknown labels
+        y : ignored, with a warning if only some labels are known
         sample_weight : array-like of shape (n,), optional
-            How often each object counts; 2 is the same as giving it twice.
+            Weight of each object; 2 is the same as repeating it.
         checkpoint : path, optional
-            File that keeps where the fit stands: written every ``checkpoint_every`` rounds and when it is interrupted.
+            File for the state of the fit, written every ``checkpoint_every`` iterations and on interruption.
         checkpoint_every : int, default=10
         resume : path, optional
-            A checkpoint to go on from, to the answer the interrupted fit would have had; it goes on being written.
+            Checkpoint to continue from, with the same result as without the interruption; it keeps being updated.
 
         Returns
         -------
@@ -364,52 +364,52 @@ class LinkableFamily(PrototypeFamily):
         checkpoint_every: int = 10,
         resume: Any = None,
     ) -> Self:
-        r"""Find the prototypes and the credal partition, heeding what is known beforehand.
+        r"""Fit the prototypes and the credal partition, optionally with labels, links or a prior model.
 
-        Links add to the objective nearly what they add in CECM, for any metric and any beta:
+        Links add nearly the same terms to the objective as in CECM, for any metric and any beta:
 
         .. math:: \kappa \Big[\sum_{(i,j) \in ML} \big(1 - \mathrm{bel}_{ij}(\text{together})\big)
             + \sum_{(i,j) \in CL} \mathrm{pl}_{ij}(\text{together})\Big]
 
-        CECM forgives a broken must-link to the share of an object that is on the empty set, so that an object between two
-        clusters would leave both to please its link; here that share breaks the link as well.
+        In CECM mass on the empty set does not violate a must-link, so an object between two clusters could satisfy its
+        link by leaving both; here that mass also violates the link.
 
-        The masses of linked objects are then found exactly, object by object, in place of eq. 7; the objective still
-        never rises. They are in ``partition_``; ``predict_partition`` knows nothing of links, so that the two differ for
-        linked objects. A link is soft: where the data speak more strongly it is broken, and an object whose cannot-links
-        contradict its place may also go to the empty set (``delta=None`` leaves it no such way).
+        The masses of linked objects are computed exactly, object by object, instead of by eq. 7; the objective still
+        never rises. They are in ``partition_``; ``predict_partition`` ignores links, so the two differ for linked objects.
+        Links are soft: strong evidence in the data violates them, and an object whose cannot-links contradict its position
+        may move to the empty set (not with ``delta=None``).
 
         Parameters
         ----------
-        X : array-like of shape (n, p), or what the metric's space reads
-            Sparse matrices are taken with "sqeuclidean" and "cosine", and stay sparse. So are data in blocks: a dask array
-            or data frame, a list of delayed blocks (of series, say), or :class:`softecm.distributed.ParquetBlocks`. Links
-            and labels then must be left out.
+        X : array-like of shape (n, p), or other data that the metric supports
+            Sparse matrices are supported by "sqeuclidean" and "cosine" and stay sparse. Data in blocks are a dask array
+            or data frame, a list of delayed blocks (of series, for example), or :class:`softecm.distributed.ParquetBlocks`;
+            they don't support links and labels.
         y : array-like of shape (n,), optional
-            Known labels of some objects, numbers or words; -1, "-1", None or NaN where it is not known. Objects of one
-            label are linked as belonging together, objects of different labels as apart. Where all ``n_clusters`` labels
-            are there, the fit starts at the means of their objects, and cluster k is the k-th label's. Where every label
-            is known it is ignored, as all of scikit-learn's clusterers do.
+            Labels of some objects, numbers or words; -1, "-1", "", None or NaN mean unknown. Objects with the same label
+            become must-links, objects with different labels cannot-links. If all ``n_clusters`` labels occur, the fit
+            starts at the means of their objects, and cluster k is that of the k-th label in sorted order. A ``y`` without
+            unknown labels is ignored, as by scikit-learn's clusterers.
         sample_weight : array-like of shape (n,), optional
-            How often each object counts; 2 is the same as giving it twice.
+            Weight of each object; 2 is the same as repeating it.
         must_link, cannot_link : array-like of shape (m, 2), optional
             Pairs of objects known to be together or apart: rows of ``X``, counted from 0, or names in a data frame's index.
             :mod:`softecm.constraints` samples such pairs from labels and completes them.
         constraint_weight : float, default=1.0
-            At least 0: the price :math:`\kappa` of a broken link, in units of the objects' mean distance to the barycentre
-            of all. Larger obeys more links.
+            At least 0: the cost :math:`\kappa` of violating a link, in units of the objects' mean distance to the overall
+            barycentre. Larger values satisfy more links.
         prior : fitted estimator, optional
-            An earlier model of objects like these, last year's say. Its clusters are where the fit starts, and pull at the
-            new ones: cluster k stays cluster k, and keeps its name. Adds :math:`\rho \sum_k d(s_k, v_k)` to the objective,
-            with :math:`s_k` its prototypes. A table must have the same columns; categories may be others.
+            An earlier model of similar objects, such as last year's. The fit starts at its clusters and keeps near them:
+            :math:`\rho \sum_k d(s_k, v_k)` is added to the objective, with :math:`s_k` the earlier prototypes. Cluster k
+            stays cluster k and keeps its name. A table may lack columns but not have new ones; categories may be new.
         prior_weight : float, default=1.0
-            At least 0: :math:`\rho` in numbers of objects of an average cluster. 1 puts a cluster about midway between the
-            earlier prototype and its new objects; 0 only starts there.
+            At least 0: :math:`\rho`, in units of the number of objects of an average cluster. 1 puts a cluster about midway
+            between the earlier prototype and its new objects; 0 only initializes there.
         checkpoint : path, optional
-            File that keeps where the fit stands: written every ``checkpoint_every`` rounds and when it is interrupted.
+            File for the state of the fit, written every ``checkpoint_every`` iterations and on interruption.
         checkpoint_every : int, default=10
         resume : path, optional
-            A checkpoint to go on from, to the answer the interrupted fit would have had; it goes on being written.
+            Checkpoint to continue from, with the same result as without the interruption; it keeps being updated.
 
         Returns
         -------
@@ -443,18 +443,17 @@ class LinkableFamily(PrototypeFamily):
         return self if known is None else self.rename(known.model.focal.names)
 
     def partial_fit(self, X: object, y: object = None, sample_weight: object = None, *, keep: float = 0.95) -> Self:
-        r"""Learn on with a batch of new objects; what was learned from earlier ones fades.
+        r"""Update the model with a batch of new objects; earlier batches gradually lose weight.
 
-        The first batch is fitted as by ``fit``. Each further one starts from the clusters there are, which its own objects
-        move to where the sums over all batches are least, earlier ones counting ``keep`` times as much as before: an exact
-        step, no rate. ``partition_`` and ``labels_`` are those of this batch; clusters keep their names. After ``fit``,
-        learning goes on from its clusters, its objects counting once each.
+        The first batch is fitted like ``fit``. Later batches start from the current clusters and minimize the objective
+        over all batches, the earlier ones represented by weighted sums that are multiplied by ``keep`` after each batch;
+        the update is exact and has no learning rate. ``partition_`` and ``labels_`` describe the last batch; clusters keep
+        their names. After ``fit``, each of its objects counts once.
 
-        ``drift_`` says how far each cluster has gone since the first batch, in usual distances (the median) of an object
-        from its cluster, over all columns together; a :class:`softecm.DriftWarning` says when one has gone half of that
-        further than chance may have put it in the first batch, and again for every further half. It also says when a
-        batch's own objects of a cluster (ten or more) lie off where it was in a single column of numbers, by half of their
-        spread in it (their standard deviation) more than chance may do.
+        ``drift_`` is how far each cluster has moved since the first batch, in units of the median distance of an object to
+        its cluster. A :class:`softecm.DriftWarning` reports a cluster that has moved by half a unit more than chance
+        explains, and again for every further half. It also reports if the objects of a cluster in one batch (ten or more)
+        differ from its prototype in one numeric column by half of their standard deviation more than chance explains.
 
         Parameters
         ----------
@@ -462,8 +461,8 @@ class LinkableFamily(PrototypeFamily):
         y : ignored
         sample_weight : array-like of shape (n,), optional
         keep : float, default=0.95
-            Above 0, at most 1: what earlier objects count for after each batch. 1 never forgets; 0.95 remembers about twenty
-            batches.
+            Above 0, at most 1: the factor by which the weight of earlier objects decreases after each batch. 1 never
+            forgets; 0.95 remembers about twenty batches.
 
         Returns
         -------

@@ -12,25 +12,25 @@ from softecm.distances.base import SemiMetric
 
 @parameters
 class FCM(LinkableFamily):
-    r"""Fuzzy c-means: every object belongs to every cluster to some degree, the degrees adding up to 1.
+    r"""Fuzzy c-means: every object has a degree of membership in every cluster, and the degrees add up to 1.
 
     Minimises
 
     .. math:: \sum_i \sum_k u_{ik}^\beta \|x_i - v_k\|^2
 
-    over memberships and centres. It is :class:`ECM` with single clusters only and no empty set: it can say "half here, half
-    there", but neither "one of these two" nor "nowhere". As beta falls to 1 it becomes k-means.
+    over memberships and centres. This is :class:`ECM` with single clusters only and no empty set: it can say "half
+    here, half there", but neither "one of these two" nor "nowhere". As beta approaches 1 it becomes k-means.
 
     Parameters
     ----------
     n_clusters : int, default=2
     beta : float, default=2.0
-        Greater than 1: the fuzzifier, m in the literature on FCM. In many dimensions 2 may pull all centres together:
-        prefer 1.2 there.
+        Greater than 1: the fuzzifier, m in the literature on FCM. With many columns 2 may pull all centres together:
+        use 1.2 there.
     init : "auto", "k-means++", "random" or array of shape (c, p), default="auto"
-        "auto": k-means++ with capped distances, so that far objects are not drawn for being far.
+        "auto": k-means++ with capped distances, so that outliers are not preferred.
     tol : float, default=1e-4
-        A run has converged when no membership moves by more than this.
+        A run has converged when no membership changes by more than this.
     n_init, max_iter, device, dtype, n_jobs, warm_start, callback, random_state, verbose : as for :class:`SoftECM`
 
     Attributes

@@ -37,17 +37,17 @@ FAR = 0.95  # quantile of a view's dissimilarities that is the square of delta "
 
 @params.parameters
 class MECMdd(params.Restarts, params.FocalParameters, params.Masses, params.Clusters, EvidentialClusterer):
-    r"""Evidential c-medoids over several dissimilarities of the same objects, each of which counts as it deserves.
+    r"""Evidential c-medoids for several dissimilarity matrices of the same objects, whose weights are learned.
 
-    The same objects are often compared in several ways: by their series, by their tables, by what experts say. Here each
-    way is a *view*, an n x n matrix :math:`\tau_l`, and its weight is found together with the clusters: a view in which the
-    clusters are tight gets more. Minimises
+    The same objects can be compared in several ways: by their series, by their tables, by expert judgements. Each is a
+    *view*, an n x n matrix :math:`\tau_l`, whose weight is learned together with the clusters: a view in which the clusters
+    are tight gets more weight. Minimises
 
     .. math::
         \sum_i \sum_A |A|^\alpha m_i(A)^\beta \sum_l u_{Al}\, d_l(i, A)
         + \sum_l \bar u_l \delta_l^2 \sum_i m_i(\emptyset)^\beta
 
-    over masses, the clusters' medoids and weights, in turn; no step raises it. :math:`d_l(i, A)` is the dissimilarity to the
+    alternately over masses, medoids and weights; no step raises it. :math:`d_l(i, A)` is the dissimilarity to the
     cluster's medoid or, for a set, that to the set's own medoid mixed with those to its clusters', as in :class:`ECMdd`;
     :math:`u = w^s` for weights w that add up to 1, :math:`u = w` where they multiply to 1.
 
@@ -57,76 +57,76 @@ class MECMdd(params.Restarts, params.FocalParameters, params.Masses, params.Clus
     weights : "global" or "local", default="global"
         "global": one weight per view. "local": each set of clusters has its own.
     constraint : "sum" or "product", default="sum"
-        What keeps the weights from vanishing: they add up to 1, or multiply to 1. With "product" the units of the views
+        Constraint on the weights: their sum or their product is 1. With "product" the units of the views
         don't matter; with "sum" bring them to one scale first.
     s : float, default=2.0
-        Greater than 1: exponent of the weights with "sum". Near 1 the best view takes all, large makes views equal.
+        Greater than 1: exponent of the weights with "sum". Near 1 the best view takes all; large values give equal weights.
     form : "monotone", "free" or "published", default="monotone"
-        "monotone": as above; a cluster's medoid is chosen with what that means for its sets, and the objective never rises.
+        "monotone": as above; a cluster's medoid is chosen together with those of its sets, and the objective never rises.
         "free": Soft-ECM's, on the weighted dissimilarities: a set's medoid is any object, :math:`d_l(i, A)` is the
         dissimilarity to it, and ``lam`` times the weighted dissimilarities between sets' and clusters' medoids is added;
         the objective never rises, either.
         "published": as the authors' programs have it (MECMdd-RWG and -RWL), see the notes.
     beta : float, default=1.5
-        Greater than 1. Larger spreads mass over more sets.
+        Greater than 1. Larger values spread mass over more sets.
     delta : "auto", float or None, default="auto"
         In each view, the distance to the empty set; the objective has its square. "auto": the square is the 0.95 quantile
         of the view's dissimilarities. None: no outliers.
     gamma : float, default=0.5
-        At least 0: how much the clusters' medoids count beside the set's own.
+        At least 0: weight of the clusters' medoids relative to the set's own.
     eta : float, default=1.0
         At least 0. A set's medoid should be equally far from its clusters' medoids (small variance) and near to them;
-        ``eta`` is the weight of the second. All views count for this, each divided by its largest dissimilarity; with
+        ``eta`` is the weight of nearness. All views count for this, each divided by its largest dissimilarity; with
         "published" as they are.
     lam : float, default=0.0
-        Of the form "free", at least 0: the price of the dissimilarities between a set's medoid and its clusters'. More than
-        a little pulls the clusters together.
+        For the form "free", at least 0: weight of the dissimilarities between a set's medoid and its clusters'. Large
+        values pull the clusters together.
     max_cardinality : int or None, default=2
         Largest set considered; None: all 2^c.
     focal_sets : "simple", "full", list of tuples or FocalSets, optional
-        The sets themselves; overrides ``max_cardinality``.
+        The sets that get masses; overrides ``max_cardinality``.
     init : "k-means++", "random" or the numbers of c objects, default="k-means++"
     max_iter : int, default=200
-        Most rounds of a run.
+        Maximum number of iterations per run.
     tol : float, default=1e-8
-        A run has converged when the medoids are where they have been before and the objective differs by at most this part
-        of itself.
+        A run has converged when the medoids are unchanged and the relative change of the objective is at most this.
     n_jobs : int, optional
-        Threads; runs are shared out among them.
+        Number of threads, which share the runs.
     callback : callable, optional
-        Called with a ``Progress`` after every run; a true answer ends the fit with what there is. It
-        counts runs for rounds.
+        Called with a ``Progress`` after every run; returning true stops the fit and keeps the current state. Its
+        iterations are runs.
     verbose : int, default=0
-        Log every run (logger ``softecm``) when positive.
+        If positive, log every run (logger ``softecm``).
     alpha, n_init, random_state : as for :class:`SoftECM`
 
     Attributes
     ----------
     partition_ : CredalPartition
     medoids_ : ndarray of shape (f,)
-        Numbers of the training objects that are the sets' medoids.
+        Indices of the training objects that are the sets' medoids.
     view_weights_ : dict
-        The weights by the name of the view; with "local" an array of shape (f,) each.
+        The weight of each view by name; with "local" an array of shape (f,) each.
     view_names_ : tuple of str
         Names of the views: the dict's keys, else "view 1", "view 2" and so on.
     delta_ : float or None
-        The distance to the empty set as it was at the end, for the weighted dissimilarity.
+        The final distance to the empty set, for the weighted dissimilarity.
     n_rises_ : int
-        In how many rounds of the kept run the objective rose; 0 with "monotone".
+        Number of iterations of the best run in which the objective rose; 0 with "monotone".
     labels_, outlier_scores_, focal_sets_, objective_, history_, runs_, n_iter_, converged_, n_features_in_ : as for
-        :class:`SoftECM`; with "published" ``objective_`` is the least of ``history_``, and its round is kept
+        :class:`SoftECM`; with "published" ``objective_`` is the minimum of ``history_``, and that iteration is kept
 
     Notes
     -----
-    To each view's dispersion a thousandth of its total spread is added, so that a view that is fitted perfectly does not
-    take all the weight; this, too, is in ``objective_``.
+    A thousandth of its total spread is added to each view's dispersion, also in ``objective_``, so that a perfectly fitted
+    view does not take all the weight.
 
-    The published form places a cluster's medoid by the masses on that cluster alone, as if the sets did not follow it: the
-    objective may rise, and the best round is kept. There :math:`\delta^2 = \sum_l \delta_l^2` stands outside the
+    The published form chooses a cluster's medoid by the masses on that cluster alone, although the sets' medoids depend on
+    it: the objective may rise, and the best iteration is kept. There :math:`\delta^2 = \sum_l \delta_l^2` stands outside the
     weights: with "sum", ``s=2`` and L views the weighted dissimilarities are about L times smaller than the mean view, so
-    the same ``delta`` finds fewer outliers the more views there are. Masses, weights and medoids of a round are those of the
-    authors' R program (``gamma=0``) where no sets share a medoid, masses and weights those of its Python port, too; it has
-    not been checked against the text of the article. Unlike there, runs have a cap and no two clusters share a medoid.
+    the same ``delta`` finds fewer outliers the more views there are. Masses, weights and medoids of an iteration equal
+    those of the authors' R program (``gamma=0``) if no sets share a medoid; masses and weights also equal those of its
+    Python port. It has not been checked against the article. Here runs end at ``max_iter``, and no two clusters share a
+    medoid.
 
     Examples
     --------
@@ -195,21 +195,21 @@ class MECMdd(params.Restarts, params.FocalParameters, params.Masses, params.Clus
 
     @property
     def view_weights_(self) -> dict[str, float | Floats]:
-        """The weights by the name of the view; with ``weights="local"`` one a set each."""
+        """The weights by the name of the view; with ``weights="local"`` one per set."""
         check_is_fitted(self)
         each = self._weights.T
         return {name: w if len(w) > 1 else float(w[0]) for name, w in zip(self.view_names_, each, strict=True)}
 
     def fit(self, X: Any, y: object = None, sample_weight: ArrayLike | None = None) -> Self:
-        """Find medoids, masses and weights.
+        """Fit medoids, masses and weights.
 
         Parameters
         ----------
         X : array-like of shape (views, n, n), list of n x n matrices, or dict of them by name
             Dissimilarities of the same objects in the same order; a single n x n matrix is one view.
-        y : ignored; a warning says so where it has known and unknown labels
+        y : ignored, with a warning if only some labels are known
         sample_weight : array-like of shape (n,), optional
-            How much each object counts, not negative.
+            Weight of each object, not negative.
 
         Returns
         -------
@@ -274,13 +274,13 @@ class MECMdd(params.Restarts, params.FocalParameters, params.Masses, params.Clus
         self._prices: Floats = np.array([problem.alpha, problem.beta, problem.gamma])
 
     def as_shown(self, X: object) -> Any:
-        """The matrices as a report draws them: their sum, each over its largest dissimilarity."""
+        """Return the sum of the matrices, each divided by its largest dissimilarity, for a report."""
         check_is_fitted(self)
         names, views = named_views(X)
         return view_medoids.alike(checked_views(self, names, list(map(np.asarray, views)), reset=False))
 
     def predict_partition(self, X: Any) -> CredalPartition:
-        """The credal partition of other objects: medoids and weights stay, each object gets its masses.
+        """Return the credal partition of other objects for the fitted medoids and weights.
 
         Parameters
         ----------

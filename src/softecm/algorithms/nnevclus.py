@@ -292,48 +292,48 @@ def check_hidden(name: str, value: object, usual: object) -> object:
 
 @params.parameters
 class NNEVCLUS(params.Restarts, params.FocalParameters, params.Clusters, EvidentialClusterer):
-    r"""A small neural network from attributes to masses: EVCLUS that predicts new objects at once.
+    r"""EVCLUS with a small neural network that maps attributes to masses and quickly predicts new objects.
 
-    As in :class:`EVCLUS`, two objects that differ much should have conflicting masses,
+    As in :class:`EVCLUS`, dissimilar objects should have conflicting masses,
     :math:`\kappa_{ij} \approx \varphi(d_{ij}) = 1 - \exp(-\eta d_{ij}^2)`. Here the masses come from a network of one or two
-    hidden layers, trained for the mean squared misfit, so that a million new objects take seconds.
+    hidden layers, trained on the mean squared error, so that a million new objects take seconds.
 
     Parameters
     ----------
     n_clusters : int, default=2
     hidden : tuple of int, default=(20,)
-        Units of each hidden layer.
+        Number of units in each hidden layer.
     d0 : "auto" or float, default="auto"
-        Objects at this distance should conflict to 0.95. "auto": the 0.9 quantile of the distances that are compared.
+        Objects at this distance should have a conflict of 0.95. "auto": the 0.9 quantile of the distances that are compared.
     group_size : int or None, default=None
-        Objects are compared inside random groups of about so many; None: all with all up to 500 objects, groups of 128
-        beyond.
+        Objects are compared within random groups of about this size. None: all pairs for up to 500 objects, else groups of
+        128.
     novelty : bool, default=False
-        Let a one-class support vector machine say how far inside the data an object lies, and the network learn how much
-        mass that takes to the empty set. Else far objects may get confident answers, as networks give.
+        Use a one-class support vector machine to detect outliers; the network learns how much of their mass goes to the
+        empty set. Without it, outliers may get confident masses, as usual for networks.
     decay : float, default=0.0
-        At least 0: price of large weights.
+        At least 0: weight decay.
     link_weight : float, default=0.5
-        At least 0: price of the links given to ``fit``.
+        At least 0: weight of the links passed to ``fit``.
     max_cardinality : int or None, default=2
     focal_sets : "simple", "full", list of tuples or FocalSets, optional
     learning_rate : float, default=0.1
-        Above 0: the first step's; each weight then finds its own.
+        Above 0: the initial rate; it is then adapted for each weight.
     n_init : int, default=5
-        Number of starts: 25 steps each, then the best goes on.
+        Number of restarts: 25 steps each, then the best continues.
     max_iter : int, default=1000
     tol : float, default=5e-4
-        A run has converged when the smoothed gain of a step is below this part of the loss.
+        A run has converged when the smoothed relative gain of a step is below this.
     device : str, default="auto"
         "auto", "cpu" or "cuda".
     n_jobs : int, optional
     warm_start : bool, default=False
-        Go on from the last fit's network.
+        Continue from the last fit's network.
     callback : callable, optional
-        Called with a ``Progress`` after every step; a true answer ends the fit with what there is. Its ``change``
-        is the smoothed gain of a step as a part of the loss.
+        Called with a ``Progress`` after every step; returning true stops the fit and keeps the current state. Its ``change``
+        is the smoothed relative gain of a step.
     verbose : int, default=0
-        Log every step (logger ``softecm``) when positive.
+        If positive, log every step (logger ``softecm``).
     random_state : as for :class:`SoftECM`
 
     Attributes
@@ -345,13 +345,13 @@ class NNEVCLUS(params.Restarts, params.FocalParameters, params.Clusters, Evident
     objective_ : float
         The loss.
     diverged_ : bool
-        Whether the loss became NaN; the best network before is kept.
+        Whether the loss became NaN; the best network before that is kept.
     labels_, outlier_scores_, focal_sets_, history_, runs_, n_iter_, converged_, n_features_in_, feature_names_in_ : as for
         :class:`SoftECM`
 
     Notes
     -----
-    R keeps the point after the last step, whether or not it is better; here the best is kept, and no step raises the loss.
+    R keeps the network after the last step, even if it is worse; here the best is kept, and no step raises the loss.
 
     Examples
     --------
@@ -429,12 +429,12 @@ class NNEVCLUS(params.Restarts, params.FocalParameters, params.Clusters, Evident
         Parameters
         ----------
         X : array-like of shape (n, p)
-            What the network sees.
-        y : ignored; a warning says so where it has known and unknown labels
+            Input of the network.
+        y : ignored, with a warning if only some labels are known
         must_link, cannot_link : array-like of shape (m, 2), optional
             Pairs of objects known to be together or apart: rows of ``X``, counted from 0, or names in a data frame's index.
         dissimilarities : array-like of shape (n, n), optional
-            What the conflicts should mirror; by default the distances between the rows of ``X``.
+            What the conflicts should reproduce; by default the distances between the rows of ``X``.
 
         Returns
         -------
@@ -559,7 +559,7 @@ class NNEVCLUS(params.Restarts, params.FocalParameters, params.Clusters, Evident
         return CredalPartition(masses, self.focal_sets_)
 
     def predict_partition(self, X: ArrayLike) -> CredalPartition:
-        """The credal partition of other objects: one pass through the network.
+        """Return the credal partition of other objects: one pass through the network.
 
         Parameters
         ----------

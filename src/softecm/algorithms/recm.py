@@ -243,32 +243,32 @@ def _squares(objects: Objects[Tensor]) -> Tensor:
 
 @parameters
 class RECM(PrototypeFamily):
-    r"""Evidential c-means for objects known only by their dissimilarities.
+    r"""Evidential c-means for a matrix of dissimilarities.
 
     Minimises ECM's objective
 
     .. math:: \sum_i \sum_A |A|^\alpha m_i(A)^\beta \|x_i - \bar v_A\|^2 + \delta^2 \sum_i m_i(\emptyset)^\beta
 
     without the points: a cluster's centre is a weighted mean of the objects, and its squared distance to an object
-    follows from the objects' dissimilarities. On Euclidean distances the answer is that of :class:`ECM` on the points.
+    follows from the dissimilarities. For Euclidean distances the result is that of :class:`ECM` on the points.
 
     Parameters
     ----------
     n_clusters : int, default=2
     dissimilarity : {"distance", "squared"}, default="distance"
-        What ``X`` holds. "distance": dissimilarities, squared here. "squared": they are used as squares as they are,
-        which is what R's ``recm`` does with its argument.
+        What ``X`` holds. "distance": dissimilarities, which are squared. "squared": squared dissimilarities, used as they
+        are, as in R's ``recm``.
     non_euclidean : {"floor", "shift"}, default="floor"
-        Dissimilarities that are no distances between points of any space can make a squared distance to a centre
-        negative, and the objective rise. "floor" puts such a distance at almost 0. "shift" adds to all squared
-        dissimilarities between different objects the least constant that makes them Euclidean (found value in
-        ``shift_``; costs one eigenvalue of an n x n matrix): the objective then falls in every round, and groups stand
-        out less.
+        If the dissimilarities are not Euclidean, the squared distance to a centre can be negative, and the objective can
+        rise. "floor" replaces such distances by almost 0. "shift" adds the smallest constant that makes them Euclidean
+        to all squared dissimilarities between different objects (the value is in ``shift_``; it takes one eigenvalue of
+        an n x n matrix): the objective then never rises, but groups are less distinct.
     beta : float, default=1.5
-        Greater than 1. Larger spreads mass over more sets.
+        Greater than 1. Larger values spread mass over more sets.
     init : "auto", "k-means++", "random", c numbers of objects, or a CredalPartition, default="auto"
-        "auto": single clusters first, robustly (:mod:`softecm.fit.stages`). "k-means++" and "random" start all sets at once.
-        Objects to start from, or starting masses.
+        "auto": outlier-robust initialization of single clusters (:mod:`softecm.fit.stages`). "k-means++" and "random"
+        initialize all sets at once.
+        Indices of c objects, or initial masses.
     alpha, delta, max_cardinality, focal_sets, n_init, max_iter, tol, n_jobs : as for :class:`SoftECM`
     warm_start, callback, random_state, verbose : as for :class:`SoftECM`
 
@@ -278,13 +278,13 @@ class RECM(PrototypeFamily):
     prototypes_ : ndarray of shape (f, n)
         Each set's centre as weights of the training objects (they add up to 1 and may be negative).
     shift_ : float
-        What was added to the squared dissimilarities between different objects.
+        Constant added to the squared dissimilarities between different objects.
     labels_, outlier_scores_, focal_sets_, cluster_centers_, objective_, history_ : as for :class:`SoftECM`
     runs_, n_iter_, converged_, separation_, collapsed_, delta_, n_features_in_ : as for :class:`SoftECM`
 
     Notes
     -----
-    ``predict_partition`` and the like take the n_new x n dissimilarities of new objects to the training objects.
+    ``predict_partition`` and similar methods take the n_new x n dissimilarities of new objects to the training objects.
 
     Examples
     --------

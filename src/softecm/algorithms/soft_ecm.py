@@ -272,9 +272,9 @@ class SoftECM(LinkableFamily):
 
     @classmethod
     def as_in_paper(cls, n_clusters: int = 2, **changed: Any) -> SoftECM:
-        """The estimator as the paper's experiments have it, with whatever is changed.
+        """Return the estimator with the settings of the paper's experiments, except for those changed.
 
-        The penalty with an absolute price, all pairs, ten random starts of all sets at once, alpha = 2, delta = 10.
+        The penalty with an absolute weight, all pairs, ten random initializations of all sets, alpha = 2, delta = 10.
 
         Examples
         --------

@@ -146,17 +146,16 @@ def source_sets(focal: FocalSets, n_clusters: int) -> FocalSets:
 
 @parameters
 class TECM(PrototypeFamily):
-    r"""Transfer evidential c-means: few or noisy objects lean on the centres of an earlier, similar data set.
+    r"""Transfer evidential c-means: uses the centres of an earlier clustering to cluster few or noisy objects.
 
     The objects to be clustered (the *target*) may be too few or too noisy to show their groups, while a similar, larger data
-    set (the *source*) has been clustered before. Only its centres :math:`s_k` are needed, none of its objects. To ECM's
-    objective is added
+    set (the *source*) has been clustered before. Only its centres :math:`s_k` are needed. ECM's objective gets the term
 
     .. math:: \lambda \sum_A \sum_B |A|^\alpha r_{AB}^\beta \|\bar v_A - \bar s_B\|^2, \qquad \sum_B r_{AB} = 1,
 
-    where A are the sets of clusters here, B those of the source, and the shares r say which of the source each set here
-    takes after: they are found, so that the source may have other clusters, and more or fewer of them. A round is masses and
-    shares, then centres; the objective never rises. Without a source this is :class:`ECM`.
+    where A are the sets of the target, B those of the source, and the shares r, which are learned, match the former to the
+    latter: the source may have other clusters, or another number of them. An iteration updates masses and shares, then
+    centres; the objective never rises. Without a source this is :class:`ECM`.
 
     Parameters
     ----------
@@ -164,33 +163,33 @@ class TECM(PrototypeFamily):
     source : array of shape (clusters of the source, p), optional
         Its centres, such as the ``cluster_centers_`` of an earlier model of the same columns.
     transfer : float, default=0.2
-        At least 0: what a centre of the source counts for, in objects of an average cluster;
-        :math:`\lambda` is this times n / ``n_clusters``. 0 only starts there.
+        At least 0: weight of a centre of the source, in units of the number of objects of an average cluster;
+        :math:`\lambda` is this times n / ``n_clusters``. 0 only initializes there.
     form : "sets", "clusters" or "matched", default="sets"
-        "sets": as above (Jiao and others). "clusters": each cluster of the source is shared out among the clusters here,
+        "sets": as above (Jiao and others). "clusters": each cluster of the source is distributed over the target's,
         :math:`\lambda \sum_{jk} r_{jk}^\eta \|v_k - s_j\|^2` with :math:`\sum_k r_{jk} = 1` (ETECM of Zhou and others):
-        every cluster of the source pulls at somebody, a vanished one, too. "matched": cluster k takes after the source's
-        cluster k, :math:`\lambda \sum_k \|v_k - s_k\|^2` (TECM of Zhou and others).
+        every cluster of the source pulls on some cluster, even if it has vanished. "matched": cluster k is matched to the
+        source's cluster k, :math:`\lambda \sum_k \|v_k - s_k\|^2` (TECM of Zhou and others).
     beside : float, default=1.0
-        With "matched", at least 0: how much the squared distances of objects to the source's centres count beside
-        those to the centres here (the article's :math:`\beta_1`). 0: the ``prior`` of :meth:`ECM.fit`.
+        With "matched", at least 0: weight of the objects' squared distances to the source's centres relative to
+        those to the target's (the article's :math:`\beta_1`). 0: the ``prior`` of :meth:`ECM.fit`.
     eta : float, default=2.0
         Greater than 1: the exponent of the shares with "clusters".
     beta : float, default=2.0
-        Greater than 1. Larger spreads mass over more sets. In many dimensions 2 may pull all prototypes together:
-        prefer 1.2 there.
+        Greater than 1. Larger values spread mass over more sets. With many columns 2 may pull all prototypes together:
+        use 1.2 there.
     delta : "auto", float or None, default="auto"
         Distance to the empty set; the objective has its square. "auto": median plus five deviations of the root distances
-        to the nearest cluster, after a first stage (found value in ``delta_``). None: no outliers. With "matched" it is that
-        of both distances together: for two of them, :math:`\delta^2 = \delta_1^2 + \beta_1 \delta_s^2`.
+        to the nearest cluster, after a first stage (found value in ``delta_``). None: no outliers. With "matched" it is for
+        both distances together: :math:`\delta^2 = \delta_1^2 + \beta_1 \delta_s^2`.
     focal_sets : "auto", "simple", "full", list of tuples or FocalSets, default="auto"
-        The sets that get masses. "auto": each cluster and each pair of neighbouring clusters, which are found; "full": all
+        The sets that get masses. "auto": each cluster and each pair of neighbouring clusters; "full": all
         2^c, as in the article. Not together with ``max_cardinality``.
     init : "auto", "k-means++", "random" or array of shape (c, p), default="auto"
         "auto": at the source's centres where they are as many as the clusters here, else single clusters first,
         robustly (:mod:`softecm.fit.stages`).
     n_init : int, default=10
-        Number of starts where they are drawn; the lowest objective is kept.
+        Number of restarts, if the initialization is random; the lowest objective wins.
     alpha, max_cardinality, max_iter, tol, device, dtype, n_jobs : as for :class:`SoftECM`
     warm_start, callback, random_state, verbose : as for :class:`SoftECM`
 
@@ -198,20 +197,20 @@ class TECM(PrototypeFamily):
     ----------
     partition_ : CredalPartition
     shares_ : ndarray
-        The shares: a row for each set here and a column for each set of the source, by cardinality, then in order; with
-        "clusters" a row for each cluster of the source and a column for each cluster here. Rows add up to 1.
+        The shares: a row for each set of the target and a column for each set of the source, by cardinality, then in order;
+        with "clusters" a row for each cluster of the source and a column for each of the target. Rows add up to 1.
     labels_, outlier_scores_, focal_sets_, prototypes_, cluster_centers_, objective_ : as for :class:`SoftECM`
     history_, runs_, n_iter_, converged_, separation_, collapsed_, delta_ : as for :class:`SoftECM`
     n_features_in_, feature_names_in_ : as for :class:`SoftECM`
 
     Notes
     -----
-    The updates of a round are those of the authors' programs (MATLAB for "sets", R for the others). Where R's ETECM puts the
-    shares themselves on the diagonal of its system, so that its objective rises, here they are raised to ``eta``, which
-    minimises it. Their texts have not been compared.
+    The updates are those of the authors' programs (MATLAB for "sets", R for the others), except that R's ETECM has the
+    shares themselves on the diagonal of its system, so that its objective rises; here they are raised to ``eta``, which
+    minimises it. They have not been compared with the articles.
 
-    Two sets may run to one centre of the source, and a source of other groups misleads: compare with ``transfer=0``. For
-    metrics other than Euclidean, ``SoftECM.fit(X, prior=model)`` has the pull of matched clusters.
+    Two sets may move to the same centre of the source, and a source with other groups misleads: compare with
+    ``transfer=0``. For other metrics ``SoftECM.fit(X, prior=model)`` corresponds to matched clusters.
 
     Examples
     --------
@@ -265,7 +264,7 @@ class TECM(PrototypeFamily):
 
     @property
     def shares_(self) -> NDArray[np.float64]:
-        """Which sets here take after which of the source."""
+        """Shares that match the sets of the target to those of the source."""
         check_is_fitted(self)
         source, model = centers_of(self.source), self.model_
         if not source:

@@ -277,46 +277,45 @@ def rows_of(x: Views) -> tuple[Tensor, tuple[int, ...]]:
 
 @parameters
 class WMVEC(PrototypeFamily):
-    r"""Weighted multi-view evidential clustering: which view counts how much is found with the clusters.
+    r"""Weighted multi-view evidential clustering: the weights of the views are learned with the clusters.
 
-    The same objects are described in several ways, by several tables of numbers: the *views*. Each has a weight
-    :math:`r_l`, and the clusters have a centre in every view:
+    The objects are described by several tables of numbers, the *views*. Each has a weight :math:`r_l`, and the clusters
+    have a centre in every view:
 
     .. math::
         \sum_l r_l \Big[ \sum_{iA} |A|^\alpha m_i(A)^\beta \|x_i^{(l)} - \bar v_A^{(l)}\|^2
         + \delta^2 \sum_i m_i(\emptyset)^\beta \Big] + \lambda \sum_l r_l \ln r_l, \qquad \sum_l r_l = 1
 
     A view in which the clusters are tight gets more weight: :math:`r_l \propto e^{-S_l / \lambda}`, with :math:`S_l` the
-    bracket. With ``features=True`` each column of a view has a weight :math:`a_{lq}` of its own, found in the same way. A
-    round is weights, centres, masses; the objective never rises. With one table and no weights of columns this is
-    :class:`ECM`.
+    bracket. With ``features=True`` each column of a view also has a weight :math:`a_{lq}`, learned in the same way. An
+    iteration updates weights, centres and masses; the objective never rises. With one table and no column weights this
+    is :class:`ECM`.
 
     Parameters
     ----------
     n_clusters : int, default=2
     rule : "entropy" or "product", default="entropy"
-        What keeps the weights from vanishing: they add up to 1 and :math:`\lambda \sum r \ln r` is added, or they multiply
-        to 1, :math:`r_l = (\prod_h S_h)^{1/L} / S_l`.
+        Constraint on the weights: their sum is 1 and :math:`\lambda \sum r \ln r` is added, or their product is 1,
+        :math:`r_l = (\prod_h S_h)^{1/L} / S_l`.
     features : bool, default=False
-        Whether columns are weighed within their view, too: WMVEC-FP with "entropy", MVECM-VFL with "product".
+        Whether to learn column weights within each view: WMVEC-FP with "entropy", MVECM-VFL with "product".
     temperature : float, default=0.5
-        With "entropy", greater than 0: :math:`\lambda` in parts of the mean total spread of a view. Smaller lets one view
-        take all, larger makes views equal.
+        With "entropy", greater than 0: :math:`\lambda` relative to the mean total spread of a view. With small values
+        one view takes all; large values give equal weights.
     feature_temperature : float, default=0.5
-        The same for the columns of a view; :math:`\gamma` is this part of the mean total spread over the number of views.
+        The same for the columns of a view; :math:`\gamma` is this times the mean total spread over the number of views.
     scaling : {"spread", "none"}, default="spread"
-        "spread": distances are divided by the view's spread, so that views of different units and numbers of columns begin
-        alike; so are the columns of a view where they are weighed (starts are drawn with the columns as they are: bring
-        those of one view to one unit). "none": all count in their own units, as in the article, whose authors bring columns
-        to the range from 0 to 1.
+        "spread": distances are divided by the view's spread, so that units and numbers of columns don't matter; so are the
+        columns of a view if they are weighted (the initialization uses the columns as they are: bring those of a view to
+        one unit). "none": original units, as in the article, whose authors scale columns to the range from 0 to 1.
     beta : float, default=1.2
-        Greater than 1. Larger spreads mass over more sets.
+        Greater than 1. Larger values spread mass over more sets.
     delta : "auto", float or None, default="auto"
         Distance to the empty set in each view, in the unit of the weighted mean of the views; the objective has its square.
         "auto": median plus five deviations of the root distances to the nearest cluster, after a first stage (found value
         in ``delta_``). None: no outliers.
     init : "auto", "k-means++", "random", or a dict of arrays of shape (c, columns of the view), default="auto"
-        "auto": single clusters first, robustly (:mod:`softecm.fit.stages`). For one table an array.
+        "auto": outlier-robust initialization of single clusters (:mod:`softecm.fit.stages`). For one table an array.
     alpha, max_cardinality, focal_sets, n_init, max_iter, tol, device, dtype, n_jobs : as for :class:`SoftECM`
     warm_start, callback, random_state, verbose : as for :class:`SoftECM`
 
@@ -324,23 +323,23 @@ class WMVEC(PrototypeFamily):
     ----------
     partition_ : CredalPartition
     view_weights_ : dict
-        How much each view counts, after ``scaling``; adds up to 1.
+        Weight of each view, after ``scaling``; they add up to 1.
     feature_weights_ : dict of arrays, or an array for one table
-        With ``features=True``: how much each column counts within its view; adds up to 1 in each.
+        With ``features=True``: weight of each column within its view; they add up to 1 in each view.
     prototypes_, cluster_centers_ : dict of arrays, or an array for one table
     labels_, outlier_scores_, focal_sets_, objective_, history_, runs_, n_iter_ : as for :class:`SoftECM`
     converged_, separation_, collapsed_, delta_, n_features_in_, feature_names_in_ : as for :class:`SoftECM`
 
     Notes
     -----
-    Weights say which view is easiest to fit, not which is right: a column of coin tosses is fitted perfectly by two
-    clusters. A view that takes more than nine tenths of the weight is warned of. The same weights for views of any kind
-    (series, tables with categories), and for objects that lack some of them, has :class:`SoftECM` with
-    ``metric=Combined({...}, weights="entropy")``; there ``weights="agreement"`` is not misled by coin tosses.
+    Weights favour the view that is easiest to fit, not the right one: two clusters fit a column of coin tosses perfectly. A
+    warning reports a view with more than nine tenths of the weight. For other views (series, tables with categories) or
+    missing views use :class:`SoftECM` with ``metric=Combined({...}, weights="entropy")``, or ``weights="agreement"``, which
+    is not misled by coin tosses.
 
-    The steps are those of the authors' MATLAB programs; the texts have not been compared. Here a thousandth of its total
-    spread is added to each dispersion, so that a view that is fitted perfectly does not take all, and constant columns have
-    no weight.
+    The updates are those of the authors' MATLAB programs and have not been compared with the article. In addition, a
+    thousandth of its total spread is added to each dispersion, so that a perfectly fitted view does not take all the
+    weight; constant columns have no weight.
 
     Examples
     --------
@@ -387,7 +386,7 @@ class WMVEC(PrototypeFamily):
 
     @property
     def feature_weights_(self) -> dict[str, NDArray[np.float64]] | NDArray[np.float64]:
-        """How much each column counts within its view; adds up to 1."""
+        """Weight of each column within its view; they add up to 1."""
         check_is_fitted(self)
         metric = self.model_.metric
         views = metric.metrics if isinstance(metric, Combined) else None
