@@ -17,52 +17,52 @@ def warn(message: str | Warning, category: type[Warning] = UserWarning) -> None:
 
 
 class BetaWarning(UserWarning):
-    """Beta is so large that clusters of these objects are pulled together: masses leave open what a smaller one settles."""
+    """Beta is so large that it pulls the clusters together; a smaller one gives more decisive masses."""
 
 
 class CheckpointWarning(UserWarning):
-    """A checkpoint can't be written; the fit goes on without it."""
+    """A checkpoint can't be written; the fit continues without it."""
 
 
 class CollapseWarning(UserWarning):
-    """Prototypes of different clusters have merged: the partition says nothing about groups."""
+    """Prototypes of different clusters have merged: the partition can't tell them apart."""
 
 
 class DriftWarning(UserWarning):
-    """Clusters have gone far from where they were when learning began."""
+    """Clusters have moved far since the first batch of ``partial_fit``."""
 
 
 class EmptyClusterWarning(UserWarning):
-    """A cluster has lost all its mass: fewer clusters were found than asked for."""
+    """A cluster has lost all its mass: fewer clusters were found than ``n_clusters``."""
 
 
 class NoGroupsWarning(UserWarning):
-    """No groups stand apart: clusters of these objects are parts of one heap."""
+    """No groups are separated: the clusters are parts of a single group."""
 
 
 class NumberOfGroupsWarning(UserWarning):
-    """The number of clusters that was asked for looks wrong: two of them do not stand apart, or one falls into two."""
+    """``n_clusters`` looks wrong: two clusters are not separated, or one contains two groups."""
 
 
 class NowhereWarning(UserWarning):
-    """Most objects belong to no cluster: the delta that was found is too small for them."""
+    """Most objects are outliers: delta is too small, or new objects differ from those of the fit."""
 
 
 class ReadingWarning(UserWarning):
-    """Cells or columns of a table are not taken as they stand, or should not be; the text says which, and what to do."""
+    """Cells or columns of a table were converted, or should be; the message names them and the option."""
 
 
 class SearchEdgeWarning(UserWarning):
-    """The number of clusters chosen is the last that was tried: a larger or smaller one may be better."""
+    """The selected number of clusters is the last one tried: a larger or smaller one may be better."""
 
 
 class TwinsWarning(UserWarning):
-    """Clusters come in twins that one column alone tells apart: without that column there are fewer groups."""
+    """One column alone splits every group in two: without it there are fewer groups."""
 
 
 class UnseenCategoryWarning(UserWarning):
-    """New objects hold a category that the fit never saw: it counts as different from all that it saw."""
+    """New objects have a category that was not in the fit: it counts as different from all known ones."""
 
 
 class ViewWarning(UserWarning):
-    """A view of the objects says nothing, or says everything: the groups may be those of one view alone."""
+    """A view is constant, dominates, or disagrees with the others: the groups may be those of a single view."""
