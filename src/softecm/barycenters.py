@@ -21,13 +21,13 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Barycenter:
-    """An average series and how good it is.
+    """A barycentre of series with its objective.
 
     Attributes
     ----------
     series : ndarray (steps, channels)
     objective : float
-        Weighted mean of its distances to the series; what was minimised.
+        Weighted mean of its distances to the series, which was minimised.
     n_iter : int
     """
 
@@ -48,23 +48,25 @@ def soft_dtw_barycenter(
     max_iter: int = 100,
     tol: float = 1e-6,
 ) -> Barycenter:
-    r"""The series of least weighted Soft-DTW to given ones, :math:`\min_u \sum_i w_i\, \mathrm{sdtw}_\gamma(x_i, u)`.
+    r"""Find the series that minimizes the weighted Soft-DTW to given series.
+
+    .. math:: \min_u \sum_i w_i\, \mathrm{sdtw}_\gamma(x_i, u)
 
     Parameters
     ----------
     X : series, (n, steps, channels) or a list
     weights : array-like (n,), optional
-        Not negative; by default all alike.
+        Not negative; by default all equal.
     gamma : float, default=1.0
     band : int, optional
     init : series, optional
-        Where to start; by default the mean of the series, drawn over the barycentre's length.
+        Initial series; by default the mean of the series, resampled to the barycentre's length.
     length : int, "median" or "max", default="median"
     layout : {"tslearn", "aeon"}
     max_iter : int, default=100
         Iterations of L-BFGS.
     tol : float, default=1e-6
-        Stop when the objective falls by less than this part of itself.
+        Stop when the relative decrease of the objective is below this.
 
     Examples
     --------
@@ -98,7 +100,7 @@ def dba(
     max_iter: int = 50,
     tol: float = 1e-6,
 ) -> Barycenter:
-    """The series of least weighted DTW to given ones, by averaging what is aligned (DTW barycentre averaging).
+    """Find the series that minimizes the weighted DTW to given series, by DTW barycentre averaging.
 
     Parameters are those of :func:`soft_dtw_barycenter`. The objective never rises.
 
@@ -128,18 +130,18 @@ def barycenter(
     max_iter: int = 100,
     tol: float = 1e-6,
 ) -> Barycenter:
-    """The series of least weighted distance to given ones, for any metric between series.
+    """Find the series that minimizes the weighted distance to given series, for any metric between series.
 
-    Where the metric bounds its cost by a quadratic (DTW, hard ADTW and WDTW), by averaging what is aligned, and the
-    objective never rises; else by L-BFGS, along subgradients where the metric has corners (MSM, TWE, ERP).
+    If the metric has a quadratic bound of its cost (DTW, hard ADTW and WDTW), this averages aligned steps, and the
+    objective never rises; otherwise it uses L-BFGS, with subgradients if the metric is not smooth (MSM, TWE, ERP).
 
     Parameters
     ----------
     X : series, (n, steps, channels) or a list
     metric : SemiMetric
-        For example ``softecm.distances.SoftMSM()``; its ``length`` and ``layout`` count.
+        For example ``softecm.distances.SoftMSM()``; its ``length`` and ``layout`` are used.
     weights : array-like (n,), optional
-        Not negative; by default all alike.
+        Not negative; by default all equal.
     init, max_iter, tol
         As in :func:`soft_dtw_barycenter`.
 

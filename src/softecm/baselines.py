@@ -35,19 +35,19 @@ def hard_partition(
     random_state: int | np.random.RandomState | None = None,
     **options: object,
 ) -> CredalPartition:
-    """Cluster with another library's hard method; every object gets mass 1 on its cluster.
+    """Cluster with a hard method of another library; every object gets mass 1 on its cluster.
 
     Parameters
     ----------
     method : {"kmeans", "kmodes", "kprototypes", "timeseries-kmeans"}
-    X : what the method takes
+    X : data for the method
         Numbers (n, p) for k-means; categories (n, p) for k-modes; a table of both for k-prototypes; series (n, length,
         channels) or a list of them for series.
     n_clusters : int
     categorical : sequence of int, optional
-        Columns that hold categories, for k-prototypes; by default those of a data frame that are not numbers.
+        Categorical columns, for k-prototypes; by default the non-numeric columns of a data frame.
     random_state : int, RandomState or None
-    options : passed on to the library's class, for example ``n_init`` or ``metric="dtw"``
+    options : passed to the library's class, for example ``n_init`` or ``metric="dtw"``
 
     Returns
     -------

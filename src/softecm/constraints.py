@@ -31,19 +31,19 @@ Floats = NDArray[np.float64]
 
 
 class Constraints(NamedTuple):
-    """Pairs of objects, each (m, 2): every pair once, the smaller number first, in order."""
+    """Must-links and cannot-links as sorted pairs of objects, (m, 2) each, without repeats."""
 
     must_link: Pairs
     cannot_link: Pairs
 
 
 def check_constraints(must_link: ArrayLike | None, cannot_link: ArrayLike | None, n_objects: int) -> Constraints:
-    """Pairs in one order without repeats; refuses numbers out of range and pairs that contradict each other.
+    """Validate and sort pairs of objects; raises an error for numbers out of range and contradictory pairs.
 
     Parameters
     ----------
     must_link, cannot_link : array-like of shape (m, 2), or None
-        Numbers of objects, counted from 0.
+        Indices of objects, counted from 0.
     n_objects : int
 
     Examples
@@ -81,8 +81,8 @@ def check_constraints(must_link: ArrayLike | None, cannot_link: ArrayLike | None
 def close_constraints(must_link: ArrayLike | None, cannot_link: ArrayLike | None, n_objects: int) -> Constraints:
     """Add all pairs that follow from the given ones.
 
-    Must-links are transitive; a cannot-link between two objects holds for all objects must-linked to either. The result
-    grows with the square of the groups that must-links join.
+    Must-links are transitive; a cannot-link between two objects holds for all objects must-linked to either. The size of
+    the result grows with the square of the sizes of must-linked groups.
 
     Parameters
     ----------
@@ -111,19 +111,19 @@ def close_constraints(must_link: ArrayLike | None, cannot_link: ArrayLike | None
 def spread_constraints(
     must_link: ArrayLike | None, cannot_link: ArrayLike | None, dissimilarities: ArrayLike, n_neighbors: int = 1
 ) -> Constraints:
-    """Hand links on to near neighbours: what holds for two objects holds for others close to them.
+    """Extend links to the near neighbours of linked objects.
 
-    For a link between a and b, pairs of a or one of its neighbours with b or one of its neighbours are candidates, and the
-    ``n_neighbors`` nearest to the link by d(a, a') + d(b, b') are added. Left out are pairs of an object with itself, and
-    what would contradict: given links come first, then added must-links, the nearest first, then added cannot-links.
+    For a link between a and b, candidates are pairs of a or one of its neighbours with b or one of its neighbours; the
+    ``n_neighbors`` nearest by d(a, a') + d(b, b') are added. Pairs of an object with itself and contradictory pairs are
+    skipped: given links take precedence, then added must-links, nearest first, then added cannot-links.
 
     Parameters
     ----------
     must_link, cannot_link : array-like of shape (m, 2), or None
     dissimilarities : array-like of shape (n, n)
-        Of all objects.
+        Dissimilarities of all objects.
     n_neighbors : int, default=1
-        From 1 to n - 1: neighbours of an object, and at most so many new pairs a link.
+        From 1 to n - 1: number of neighbours of an object, and maximum number of new pairs per link.
 
     Returns
     -------
@@ -198,24 +198,24 @@ def learn_components(
     max_iter: int = 1000,
     random_state: int | np.random.RandomState | None = None,
 ) -> Floats:
-    r"""Directions in which linked objects lie close, and objects that are apart lie far: pairwise constrained components.
+    r"""Learn a projection in which must-linked objects are close and cannot-linked objects far apart (PCCA).
 
     Minimises :math:`\frac{1}{\beta} \sum_{ij} \ln(1 + \exp(\beta y_{ij} (\|L(x_i - x_j)\|^2 - 1)))` over L, with y = 1 for
-    must-links and -1 for cannot-links: must-links should be shorter than 1, cannot-links longer. Distances between the rows
-    of ``X @ L.T`` are then something to give to :class:`softecm.CEVCLUS`, or the rows themselves to any estimator.
+    must-links and -1 for cannot-links: must-linked objects should be closer than 1, cannot-linked ones farther. Pass the
+    distances between the rows of ``X @ L.T`` to :class:`softecm.CEVCLUS`, or the rows themselves to any estimator.
 
     Parameters
     ----------
     X : array-like of shape (n, p)
-        Numbers. A kernel matrix (n, n) makes it the kernel version: rows are then mapped by ``K @ L.T``.
+        Numbers, or a kernel matrix (n, n) for the kernel version: rows are then mapped by ``K @ L.T``.
     must_link, cannot_link : array-like of shape (m, 2), or None
     n_components : int, default=2
-        Rows of L, from 1 to p.
+        Number of rows of L, from 1 to p.
     beta : float, default=1.0
-        Above 0: how sharply a link counts as kept or broken.
+        Above 0: sharpness of the boundary between satisfied and violated links.
     max_iter : int, default=1000
     random_state : int, RandomState or None
-        Of the start, small numbers near 0.
+        For the initialization with small random numbers.
 
     Returns
     -------
@@ -275,14 +275,14 @@ def component_loss(components: Floats, x: Floats, links: Constraints, beta: floa
 def sample_constraints(
     labels: ArrayLike, n_pairs: int, *, random_state: int | np.random.RandomState | None = None
 ) -> Constraints:
-    """Draw pairs of objects with known labels: must-links where the labels agree, cannot-links where they differ.
+    """Draw random must-links and cannot-links between objects with known labels.
 
     Parameters
     ----------
     labels : array-like of shape (n,)
-        Known groups. Numbers below 0 mean "not known"; such objects are not drawn.
+        Known groups. Negative numbers mean "unknown"; such objects are not drawn.
     n_pairs : int
-        How many different pairs to draw, all pairs being equally likely.
+        Number of different pairs to draw; all pairs are equally likely.
     random_state : int, RandomState or None
 
     Returns
@@ -412,7 +412,7 @@ def links_of_labels(labels: Pairs, must_link: ArrayLike | None, cannot_link: Arr
 
 
 def kept(labels: ArrayLike, must_link: ArrayLike | None = None, cannot_link: ArrayLike | None = None) -> float:
-    """The share of constraints that a hard labelling keeps; 1 where there is none.
+    """Return the share of constraints that a hard labelling satisfies; 1 if there are none.
 
     Parameters
     ----------

@@ -30,7 +30,7 @@ class _Rows(torch.nn.Module):
         self.band = band
 
     def forward(self, x: Tensor, y: Tensor, x_lengths: Tensor | None = None, y_lengths: Tensor | None = None) -> Tensor:
-        """Values (B,) of series (B, N, D) and (B, M, D); lengths (B,), int64, say where padding begins."""
+        """Return values (B,) for series (B, N, D) and (B, M, D); lengths (B,), int64, mark where padding begins."""
         return soft_dtw(
             x, y, gamma=self.gamma, band=self.band, x_lengths=x_lengths, y_lengths=y_lengths, paired=True,
             divergence=self.normalize,
@@ -42,16 +42,16 @@ class _Rows(torch.nn.Module):
 
 
 class SoftDTWLoss(_Rows):
-    """Soft-DTW of matching rows, with lengths for padded batches.
+    """Soft-DTW of matching rows of two batches, with lengths for padded series.
 
     Parameters
     ----------
     gamma : float, default=1.0
         Smoothing, above 0, in units of squared differences.
     normalize : bool, default=False
-        Take half of each series' value with itself off: the divergence, 0 between equal series and never below.
+        Subtract half of each series' value with itself: the divergence, which is never negative and 0 between equal series.
     band : int, optional
-        How many steps an alignment may stray from the diagonal (Sakoe-Chiba).
+        Maximum distance of an alignment from the diagonal (Sakoe-Chiba).
 
     Examples
     --------
@@ -69,20 +69,20 @@ class SoftDTWLoss(_Rows):
 
 
 class SoftDTW(_Rows):
-    """Soft-DTW of matching rows, called as M. Maghoumi's ``SoftDTW`` (pytorch-softdtw-cuda).
+    """Soft-DTW of matching rows with the interface and values of M. Maghoumi's ``SoftDTW`` (pytorch-softdtw-cuda).
 
-    The values are those of that class. Beside it: series of any length on a GPU, ``normalize`` for batches of two
-    lengths, and memory that does not grow with the length squared. Where lengths differ, the band follows the diagonal of
-    their table instead of :math:`|i - j|`.
+    In addition, it takes series of any length on a GPU and ``normalize`` for batches of two lengths, and memory does not
+    grow with the squared length. If lengths differ, the band follows the diagonal of their table instead of
+    :math:`|i - j|`.
 
     Parameters
     ----------
     use_cuda : bool, default=False
-        For the signature alone: the loss is computed where its tensors are.
+        Ignored: the loss is computed on the device of its tensors.
     gamma : float, default=1.0
     normalize : bool, default=False
     bandwidth : int, optional
-        How many steps an alignment may stray from the diagonal; 0, as there, for no band.
+        Maximum distance of an alignment from the diagonal; 0 for no band.
     dist_func : None
         Squared differences are the only cost of a step.
 
@@ -108,7 +108,7 @@ class SoftDTW(_Rows):
 
 
 class SoftDTWLossPyTorch(_Rows):
-    """Soft-DTW of matching rows, called as tslearn's ``SoftDTWLossPyTorch``, and with its values.
+    """Soft-DTW of matching rows with the interface and values of tslearn's ``SoftDTWLossPyTorch``.
 
     Parameters
     ----------
@@ -131,9 +131,9 @@ class SoftDTWLossPyTorch(_Rows):
 
 
 class SeriesLoss(torch.nn.Module):
-    """Any distance between series, of matching rows: a name such as "softmsm", or an instance.
+    """Distance between matching rows for any metric between series.
 
-    Smooth ones are those with a ``gamma`` above 0; the others have the derivative along one best alignment.
+    Metrics with a ``gamma`` above 0 are smooth; the others use the derivative along one best alignment.
 
     Parameters
     ----------
@@ -157,7 +157,7 @@ class SeriesLoss(torch.nn.Module):
             raise ValueError("metric must have a number for gamma; got 'auto', which needs data. 0.3 is usual.")
 
     def forward(self, x: Tensor, y: Tensor) -> Tensor:
-        """Values (B,) of series (B, N, D) and (B, M, D)."""
+        """Return values (B,) for series (B, N, D) and (B, M, D)."""
         for name, t in (("x", x), ("y", y)):
             refuse_gaps(name, t)
         if x.ndim != 3 or y.ndim != 3 or len(x) != len(y) or x.shape[2] != y.shape[2]:

@@ -29,14 +29,14 @@ def check_length(length: object) -> int:
 
 
 class SeriesScaler(TransformerMixin, BaseEstimator):
-    """Bring every series to mean 0 and standard deviation 1 in each channel (z-normalisation).
+    """Scale every series to mean 0 and standard deviation 1 in each channel (z-normalization).
 
-    Shapes are then compared, not levels or amplitudes. A constant channel becomes zero.
+    Then level and amplitude don't count. A constant channel becomes zero.
 
     Parameters
     ----------
     per : {"channel", "series"}, default="channel"
-        Whether each channel is scaled for itself, or all channels of a series together.
+        Whether to scale each channel separately, or all channels of a series together.
     layout : {"tslearn", "aeon"}, default="tslearn"
 
     Examples
@@ -51,13 +51,13 @@ class SeriesScaler(TransformerMixin, BaseEstimator):
         self.layout = layout
 
     def fit(self, X: object, y: object = None) -> Self:
-        """Nothing to learn."""
+        """Do nothing: no parameters are learned."""
         check_choice("per", self.per, ("channel", "series"))
         to_list(X, self.layout)
         return self
 
     def transform(self, X: object) -> NDArray[np.float64] | list[NDArray[np.float64]]:
-        """Scale each series by itself."""
+        """Scale each series."""
         axis = 0 if self.per == "channel" else None
         scaled = []
         for row in to_list(X, self.layout):
@@ -73,7 +73,7 @@ class SeriesScaler(TransformerMixin, BaseEstimator):
 
 
 class SeriesResampler(TransformerMixin, BaseEstimator):
-    """Draw every series over the same number of steps; gaps are filled on the way.
+    """Resample every series to the same number of steps and interpolate missing values.
 
     Parameters
     ----------
@@ -92,12 +92,12 @@ class SeriesResampler(TransformerMixin, BaseEstimator):
         self.layout = layout
 
     def fit(self, X: object, y: object = None) -> Self:
-        """Find the length."""
+        """Learn the length."""
         rows = to_list(X, self.layout)
         median = int(np.median([len(row) for row in rows]))
         self.length_ = median if self.length == "median" else check_length(self.length)
         return self
 
     def transform(self, X: object) -> NDArray[np.float64] | list[NDArray[np.float64]]:
-        """Draw each series over that length."""
+        """Resample each series to that length."""
         return _as_given([resampled(filled(row), self.length_) for row in to_list(X, self.layout)], self.layout)
