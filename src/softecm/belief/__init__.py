@@ -1,4 +1,4 @@
-"""Mass functions on sets of clusters: which sets, what follows from the masses, and the credal partition."""
+"""Mass functions on sets of clusters: focal sets, transforms of masses, and the credal partition."""
 
 from softecm.belief.assignments import Decisions
 from softecm.belief.focal import FocalSets

@@ -1,4 +1,4 @@
-"""Which clusters an object is assigned to: as a set, from below and above, and in words."""
+"""The clusters an object is assigned to: as a set, as lower and upper approximations, and in words."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ IntArray = NDArray[np.intp]
 
 
 def assigned(masses: FloatArray, focal: FocalSets, rule: SetRule) -> NDArray[np.object_]:
-    """The set of each object as a tuple, (n,)."""
+    """Return the set of each object as a tuple, (n,)."""
     if rule == "mass":
         return _pick([(), *focal.sets], masses.argmax(1))
     distinct, position = _distinct_rows(transforms.set_decisions(masses, focal, rule))
@@ -30,7 +30,7 @@ def assigned(masses: FloatArray, focal: FocalSets, rule: SetRule) -> NDArray[np.
 
 
 def rough(masses: FloatArray, focal: FocalSets, k: int, rule: SetRule) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
-    """Whether k is in each object's set, and whether that set is a single cluster."""
+    """Return whether k is in each object's set, and whether that set is a single cluster."""
     try:
         cluster = operator.index(k)
     except TypeError:
@@ -46,9 +46,9 @@ def rough(masses: FloatArray, focal: FocalSets, k: int, rule: SetRule) -> tuple[
 
 
 def _distinct_rows(indicators: NDArray[np.bool_]) -> tuple[NDArray[np.bool_], IntArray]:
-    """Distinct rows, and which of them each row is."""
+    """Return distinct rows, and the index of each row among them."""
     packed = np.packbits(indicators, axis=1)
-    if packed.shape[1] <= 8:  # sorting one number a row is much faster than sorting rows
+    if packed.shape[1] <= 8:  # sorting one number per row is much faster than sorting rows
         bytes_of_row = np.zeros((len(packed), 8), dtype=np.uint8)
         bytes_of_row[:, : packed.shape[1]] = packed
         _, first, position = np.unique(bytes_of_row.view(np.uint64)[:, 0], return_index=True, return_inverse=True)
@@ -59,22 +59,22 @@ def _distinct_rows(indicators: NDArray[np.bool_]) -> tuple[NDArray[np.bool_], In
 
 def _pick(sets: Sequence[ClusterSet], position: IntArray) -> NDArray[np.object_]:
     table = np.empty(len(sets), dtype=object)
-    for row, members in enumerate(sets):  # one by one: NumPy takes equal lengths for a second axis
+    for row, members in enumerate(sets):  # one by one: NumPy would make a second axis of equal lengths
         table[row] = members
     chosen: NDArray[np.object_] = table[position]
     return chosen
 
 
-WORDS = ("clearly", "rather", "between", "undecided", "nowhere")  # in the order of trust
-CLEAR = 0.75  # belief from which an object is said to belong clearly
-LEAD = 0.1  # by which a belief leads the next for "rather"
-NEARLY = 0.5  # of the largest mass: with so much on a set of several clusters an object nearly lies between
-ROUNDING = 1e-9  # 0.5 leads 0.4 by 0.1, whatever floating point says
+WORDS = ("clearly", "rather", "between", "undecided", "nowhere")  # in decreasing certainty
+CLEAR = 0.75  # minimum belief for "clearly"
+LEAD = 0.1  # minimum lead of a belief over the next for "rather"
+NEARLY = 0.5  # share of the largest mass on a set of several clusters from which an object is nearly between them
+ROUNDING = 1e-9  # 0.5 leads 0.4 by 0.1, despite floating point
 _CLEARLY, _RATHER, _BETWEEN, _UNDECIDED, _NOWHERE = range(len(WORDS))
 
 
 def checked_clear(clear: Any) -> float:
-    """The belief from which "clearly" is said; refused where another cluster could have as much."""
+    """Return the minimum belief for "clearly"; raise an error if two clusters could reach it."""
     if not is_number(clear) or not 0.5 < clear <= 1:
         raise ValueError(
             f"{option('clear')} must be a belief above 0.5 and at most 1; got {clear!r}. With 0.5 or less two "
@@ -84,7 +84,7 @@ def checked_clear(clear: Any) -> float:
 
 
 class Decision(NamedTuple):
-    """What is said of one object."""
+    """The decision about one object."""
 
     word: str
     set: str  # the name of the set of largest mass
@@ -93,18 +93,18 @@ class Decision(NamedTuple):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Decisions:
-    """One word for each object, and what goes with it; made by :meth:`CredalPartition.decisions`.
+    """One word per object, with details; made by :meth:`CredalPartition.decisions`.
 
     Attributes
     ----------
     codes : ndarray of int8 of shape (n,), positions in ``WORDS``
-    columns : ndarray of int of shape (n,), columns of the mass matrix: where the largest mass lies (0: the empty set)
+    columns : ndarray of int of shape (n,), columns of the mass matrix with the largest mass (0: the empty set)
     confidence : ndarray of shape (n,)
-        From 0 to 1: the normalised belief in the cluster said, for "between" in the set said; for "nowhere" the mass
+        From 0 to 1: the normalised belief in the assigned cluster, or in the set for "between"; for "nowhere" the mass
         on the empty set.
     focal_sets : FocalSets
-    clear : float, the belief from which "clearly" is said
-    ids : ndarray of shape (n,), what the objects are called; None where they have no names
+    clear : float, the minimum belief for "clearly"
+    ids : ndarray of shape (n,), names of the objects, or None
     """
 
     codes: NDArray[np.int8]
@@ -124,7 +124,7 @@ class Decisions:
     def __getitem__(self, index: slice | Sequence[int] | NDArray[Any]) -> Decisions: ...
 
     def __getitem__(self, index: int | str | slice | Sequence[int] | NDArray[Any]) -> Decision | Decisions:
-        """What is said of one object, by its number from 0 or its name; of some, by slice, numbers or mask."""
+        """Return the decision about one object, by its index or name; about several by slice, indices or mask."""
         if isinstance(index, str):
             return self[self._called(index)]
         if not isinstance(index, Integral):
@@ -139,7 +139,7 @@ class Decisions:
         return Decision(WORDS[int(self.codes[i])], named, float(self.confidence[i]))
 
     def _called(self, name: str) -> int:
-        """The number of the object with this name."""
+        """Return the index of the object with this name."""
         if self.ids is None:
             raise KeyError(f"these objects have no names; got {name!r}. Give an object's number, counted from 0.")
         rows = np.flatnonzero(self.ids == name)
@@ -172,22 +172,22 @@ class Decisions:
         return _pick([(), *self.focal_sets.sets], self.columns)
 
     def counts(self) -> dict[str, int]:
-        """How many objects each word is said of, always in the same order."""
+        """Return the number of objects with each word, always in the same order."""
         return counts_of(self.table())
 
     def table(self) -> NDArray[np.int64]:
-        """Objects by word and by set, (5, f + 1): adds up over blocks of objects."""
+        """Return objects by word and by set, (5, f + 1): additive over blocks of objects."""
         width = len(self.focal_sets) + 1
         flat = np.bincount(self.codes.astype(np.int64) * width + self.columns, minlength=len(WORDS) * width)
         return flat.reshape(len(WORDS), width).astype(np.int64)
 
     def to_frame(self, backend: str | None = None) -> Any:
-        """A data frame with the columns ``decision``, ``set`` and ``confidence``, after ``id`` where objects have names.
+        """Return a data frame with the columns ``decision``, ``set`` and ``confidence``, after ``id`` for named objects.
 
         Parameters
         ----------
         backend : {"pandas", "polars", "pyarrow", None}, default None
-            None takes whichever is installed, pandas first.
+            None uses whichever is installed, pandas first.
         """
         named = np.array(self.focal_sets.labels(), dtype=object)[self.columns]
         columns = {"decision": self.words.tolist(), "set": named.tolist(), "confidence": self.confidence}
@@ -196,12 +196,12 @@ class Decisions:
 
 
 def counts_of(table: NDArray[np.int64]) -> dict[str, int]:
-    """How many objects each word is said of, from a table by word and set."""
+    """Return the number of objects with each word, from a table by word and set."""
     return dict(zip(WORDS, table.sum(1).tolist(), strict=True))
 
 
 def decide(masses: FloatArray, focal: FocalSets, clear: float = CLEAR) -> Decisions:
-    """Words for mass functions (n, f + 1); of equal masses the first set counts, the empty set before all."""
+    """Return words for mass functions (n, f + 1); ties go to the first set, the empty set first."""
     clear, columns, c = checked_clear(clear), masses.argmax(1), focal.n_clusters
     belief = transforms.belief(masses, focal, "dempster")
     first, second = _two_largest(belief)
@@ -216,9 +216,9 @@ def decide(masses: FloatArray, focal: FocalSets, clear: float = CLEAR) -> Decisi
 
 
 def belonging(masses: FloatArray) -> FloatArray:
-    """How far each object counts as a member of each set (n, f + 1): by its masses, outliers as members of none.
+    """Return each object's membership in each set (n, f + 1): its masses; outliers belong only to the empty set.
 
-    Every statistic of groups weights objects by this, so that a few outliers don't shift the means and spreads of a group.
+    Statistics of groups use these weights, so that a few outliers don't shift the means and spreads of a group.
 
     Examples
     --------
@@ -233,13 +233,13 @@ def belonging(masses: FloatArray) -> FloatArray:
 
 
 def nearly_between(masses: FloatArray, n_clusters: int) -> int:
-    """How many objects have half of their largest mass, or more, on a set of several clusters."""
+    """Return how many objects have at least half of their largest mass on a set of several clusters."""
     sets = masses[:, n_clusters + 1 :]
     return int((sets.max(1) >= NEARLY * masses.max(1)).sum()) if sets.size else 0
 
 
 def doubt(masses: FloatArray, focal: FocalSets) -> FloatArray:
-    """One minus the largest pignistic probability, (n,)."""
+    """Return one minus the largest pignistic probability, (n,)."""
     left: FloatArray = 1.0 - transforms.pignistic(masses, focal, "dempster").max(1)
     return np.clip(left, 0.0, 1.0)
 
@@ -252,7 +252,7 @@ def _two_largest(belief: FloatArray) -> tuple[FloatArray, FloatArray]:
 
 
 def _believe_sets(confidence: FloatArray, masses: FloatArray, focal: FocalSets, columns: IntArray) -> None:
-    """For objects between clusters: the normalised mass inside the set that is said."""
+    """Set the confidence of objects between clusters: the normalised mass inside the assigned set."""
     members = focal.with_empty
     for column in np.unique(columns[columns > focal.n_clusters]):
         rows = np.flatnonzero(columns == column)
@@ -262,13 +262,13 @@ def _believe_sets(confidence: FloatArray, masses: FloatArray, focal: FocalSets, 
 
 
 class RoughSets:
-    """Lower and upper approximations of clusters, for whoever has masses on focal sets."""
+    """Lower and upper approximations of clusters, for classes with masses on focal sets."""
 
     masses: FloatArray
     focal_sets: FocalSets
 
     def lower(self, k: int, rule: SetRule = "mass") -> IntArray:
-        """Objects that belong to cluster k and no other.
+        """Return objects that belong to cluster k and no other.
 
         Parameters
         ----------
@@ -288,7 +288,7 @@ class RoughSets:
         return np.flatnonzero(inside & alone)
 
     def upper(self, k: int, rule: SetRule = "mass") -> IntArray:
-        """Objects that may belong to cluster k: it is in their set.
+        """Return objects that may belong to cluster k: their set contains it.
 
         Parameters
         ----------
@@ -306,7 +306,7 @@ class RoughSets:
         return np.flatnonzero(self._rough(k, rule)[0])
 
     def boundary(self, k: int, rule: SetRule = "mass") -> IntArray:
-        """Objects that may belong to cluster k and to another: the upper without the lower approximation.
+        """Return objects that may belong to cluster k and to another: the upper without the lower approximation.
 
         Parameters
         ----------

@@ -1,19 +1,19 @@
-r"""Two mass functions on the same clusters made into one; a mass function trusted less; clusters merged or renumbered.
+r"""Combination of two mass functions on the same clusters; discounting; merging and renumbering of clusters.
 
 Pure functions on mass matrices of shape (n, f + 1), one row per object, column 0 the empty set. With two sources
 :math:`m_1, m_2` of the same object:
 
 ``"conjunctive"``
-    both are right: :math:`m(A) = \sum_{B \cap C = A} m_1(B) m_2(C)`. What they contradict each other in goes to ∅.
+    both are right: :math:`m(A) = \sum_{B \cap C = A} m_1(B) m_2(C)`. Their conflict goes to ∅.
 ``"dempster"``
-    the same, divided by :math:`1 - m(\emptyset)`. Undefined where the two contradict each other in everything.
+    the same, divided by :math:`1 - m(\emptyset)`. Undefined for total conflict.
 ``"disjunctive"``
     at least one is right: :math:`m(A) = \sum_{B \cup C = A} m_1(B) m_2(C)`.
 ``"average"``
-    half of each.
+    the mean of both.
 ``"cautious"``
-    both are right and may rest on the same evidence: repeating a source changes nothing. The least of the two
-    weights of the canonical decomposition, :math:`\ln w(A) = -\sum_{B \supseteq A} (-1)^{|B| - |A|} \ln q(B)`; needs
+    both are right and may use the same evidence: repeating a source changes nothing. The minimum of the two weights of
+    the canonical decomposition, :math:`\ln w(A) = -\sum_{B \supseteq A} (-1)^{|B| - |A|} \ln q(B)`; requires
     :math:`m(\Omega) > 0` on both sides.
 
 The first four are those of Smets; the last is T. Denœux, "Conjunctive and disjunctive combination of belief functions
@@ -36,13 +36,13 @@ from softecm.belief.transforms import BLOCK_ENTRIES, SMALLEST_TOTAL, FloatArray,
 
 CombinationRule = Literal["conjunctive", "dempster", "disjunctive", "average", "cautious"]
 RULES: tuple[CombinationRule, ...] = ("conjunctive", "dempster", "disjunctive", "average", "cautious")
-MOST_CLUSTERS = 12  # of the cautious rule, which goes over all subsets
+MOST_CLUSTERS = 12  # of the cautious rule, which uses all subsets
 
-Sourced = tuple[FloatArray, FocalSets]  # masses and the sets they are on
+Sourced = tuple[FloatArray, FocalSets]  # masses and their focal sets
 
 
 def combined(one: Sourced, other: Sourced, rule: CombinationRule = "dempster") -> Sourced:
-    """Two sources about the same objects as one.
+    """Combine two sources about the same objects.
 
     Parameters
     ----------
@@ -54,7 +54,7 @@ def combined(one: Sourced, other: Sourced, rule: CombinationRule = "dempster") -
     Returns
     -------
     masses, focal
-        On the sets that the rule can reach.
+        On the sets that the rule can produce.
 
     Examples
     --------
@@ -85,7 +85,7 @@ def combined(one: Sourced, other: Sourced, rule: CombinationRule = "dempster") -
 
 
 def averaged(sources: Sequence[Sourced]) -> Sourced:
-    """The mean of several sources about the same objects and clusters."""
+    """Return the mean of several sources about the same objects and clusters."""
     for other in sources[1:]:
         _check_alike(sources[0], other)
     focal = FocalSets(sources[0][1].n_clusters, tuple(clusters for _, sets in sources for clusters in sets.sets))
@@ -94,13 +94,13 @@ def averaged(sources: Sequence[Sourced]) -> Sourced:
 
 
 def discounted(source: Sourced, reliability: ArrayLike) -> Sourced:
-    r"""A source believed only so far: :math:`r\,m(A)`, and :math:`1 - r` more on Ω.
+    r"""Discount a source: :math:`r\,m(A)`, and :math:`1 - r` more on Ω.
 
     Parameters
     ----------
     source : (masses, focal)
     reliability : float, or array-like of shape (n,)
-        r, from 0 (it says nothing) to 1 (as it is).
+        r, from 0 (ignored) to 1 (unchanged).
 
     Examples
     --------
@@ -120,7 +120,7 @@ def discounted(source: Sourced, reliability: ArrayLike) -> Sourced:
 
 
 def coarsened(source: Sourced, groups: Iterable[Iterable[int]]) -> Sourced:
-    """Clusters merged: each group of them becomes one cluster, in the order given.
+    """Merge clusters: each group of them becomes one cluster, in the given order.
 
     Examples
     --------
@@ -142,16 +142,16 @@ def coarsened(source: Sourced, groups: Iterable[Iterable[int]]) -> Sourced:
 
 
 def renumbered(source: Sourced, into: Sequence[int], n_clusters: int) -> Sourced:
-    """Cluster k called ``into[k]``, among ``n_clusters``."""
+    """Rename cluster k to ``into[k]``, among ``n_clusters``."""
     masses, focal = source
     return _mapped(masses, focal, dict(enumerate(into)), n_clusters)
 
 
 def matching(one: FloatArray, other: FloatArray) -> NDArray[np.intp]:
-    """Which cluster of the other each cluster is most like: (n, c) and (n, d) probabilities -> (c,), all different.
+    """Return the most similar cluster of the other for each: (n, c) and (n, d) probabilities -> (c,), all different.
 
-    Agreement is the expected number of objects that two clusters share. Where there are more clusters than the other has,
-    those left over are numbered after its own.
+    Agreement is the expected number of objects shared by two clusters. If there are more clusters than the other has,
+    the rest are numbered after its own.
 
     Examples
     --------
@@ -170,7 +170,7 @@ def matching(one: FloatArray, other: FloatArray) -> NDArray[np.intp]:
 
 
 def check_matchable(one: FloatArray, other: FloatArray) -> None:
-    """Refuse (n, c) and (n, d) probabilities of which every numbering agrees as well as any other."""
+    """Raise an error for (n, c) and (n, d) probabilities for which all numberings agree equally well."""
     from scipy.optimize import linear_sum_assignment
 
     shared = one.T @ other
@@ -183,7 +183,7 @@ def check_matchable(one: FloatArray, other: FloatArray) -> None:
 
 
 def most_agreed(shares: Sequence[FloatArray]) -> int:
-    """Which of several partitions, given as probabilities (n, c), agrees most with the others once they are matched."""
+    """Return which of several partitions, as probabilities (n, c), agrees most with the others after matching."""
     total = np.zeros(len(shares))
     for i, one in enumerate(shares):
         for j, other in enumerate(shares[:i]):
@@ -193,11 +193,11 @@ def most_agreed(shares: Sequence[FloatArray]) -> int:
     return int(total.argmax())
 
 
-# ---------------------------------------------------------------------------------------------------- behind it
+# ---------------------------------------------------------------------------------------------------- helpers
 
 
 def _check_alike(one: Sourced, other: Sourced) -> None:
-    """The same objects and clusters."""
+    """Raise an error for different objects or clusters."""
     if len(one[0]) != len(other[0]):
         raise ValueError(
             f"partitions must be about the same objects to be combined; got {len(one[0])} and {len(other[0])} objects. "
@@ -211,14 +211,14 @@ def _check_alike(one: Sourced, other: Sourced) -> None:
 
 
 def _placed(masses: FloatArray, focal: FocalSets, wider: FocalSets) -> FloatArray:
-    """The same masses in the columns of more sets."""
+    """Return the masses in the columns of more sets."""
     out = np.zeros((len(masses), len(wider) + 1))
     out[:, [0, *(wider.index(sets) for sets in focal.sets)]] = masses
     return out
 
 
 def _code(clusters: ClusterSet) -> int:
-    """A set as the bits of a number."""
+    """Return a set as the bits of a number."""
     return sum(1 << k for k in clusters)
 
 
@@ -227,7 +227,7 @@ def _clusters(code: int) -> ClusterSet:
 
 
 def _columns(codes: Sequence[int], n_clusters: int) -> tuple[FocalSets, NDArray[np.int64]]:
-    """The sets behind some codes and every single cluster; the column of each code."""
+    """Return the sets of some codes and every single cluster, and the column of each code."""
     distinct = set(codes) - {0}
     if len(distinct) > MOST_SETS:
         raise ValueError(
@@ -241,7 +241,7 @@ def _columns(codes: Sequence[int], n_clusters: int) -> tuple[FocalSets, NDArray[
 
 
 def _crossed(one: Sourced, other: Sourced, operation: Callable[[int, int], int]) -> Sourced:
-    """Products of masses, each on what the operation makes of its two sets."""
+    """Return products of masses, each on the operation's result for its two sets."""
     used = [np.flatnonzero(masses.any(0)) for masses, _ in (one, other)]
     codes = [
         [0 if column == 0 else _code(focal.sets[column - 1]) for column in columns]
@@ -259,7 +259,7 @@ def _crossed(one: Sourced, other: Sourced, operation: Callable[[int, int], int])
 
 
 def _summed(values: FloatArray, into: NDArray[np.int64], columns: int) -> FloatArray:
-    """Columns added up by where they go."""
+    """Sum columns by their targets."""
     from scipy import sparse
 
     places = sparse.csr_array((np.ones(len(into)), (into, np.arange(len(into)))), shape=(columns, len(into)))
@@ -268,7 +268,7 @@ def _summed(values: FloatArray, into: NDArray[np.int64], columns: int) -> FloatA
 
 
 def _mapped(masses: FloatArray, focal: FocalSets, into: dict[int, int], n_clusters: int) -> Sourced:
-    """Every set replaced by the set of what its clusters become."""
+    """Replace every set by the set of its clusters' images."""
     codes = [0, *(_code(tuple({into[k] for k in clusters})) for clusters in focal.sets)]
     wider, places = _columns(codes, n_clusters)
     return _summed(masses, places, len(wider) + 1), wider
@@ -291,7 +291,7 @@ def _cautious(one: Sourced, other: Sourced) -> Sourced:
 
 
 def _log_weights(source: Sourced) -> FloatArray:
-    """Logarithms of the weights of all subsets but Ω (there 0), by their bits, (n, 2^c)."""
+    """Return logarithms of the weights of all subsets but Ω (0 there), by their bits, (n, 2^c)."""
     masses, focal = source
     lattice = np.zeros((len(masses), 1 << focal.n_clusters))
     lattice[:, [0, *map(_code, focal.sets)]] = masses
@@ -310,7 +310,7 @@ def _log_weights(source: Sourced) -> FloatArray:
 
 
 def _over_supersets(values: FloatArray, sign: float = 1.0) -> FloatArray:
-    """Sums over all supersets (n, 2^c); with a sign of -1 each step up changes sign: the inverse."""
+    """Return sums over all supersets (n, 2^c); with sign -1 each step up changes sign: the inverse."""
     out = values.copy()
     for bit in range(values.shape[1].bit_length() - 1):
         halves = out.reshape(len(out), -1, 2, 1 << bit)

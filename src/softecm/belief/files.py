@@ -1,4 +1,4 @@
-"""Credal partitions in files: safetensors with a JSON description; reading one runs no code."""
+"""Credal partitions in files: safetensors with a JSON description; reading a file runs no code."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ FORMAT_VERSION = 1
 
 
 def write(partition: CredalPartition, path: str | os.PathLike[str]) -> None:
-    """Write masses and focal sets; the file appears in one step."""
+    """Write masses and focal sets atomically."""
     from safetensors.numpy import save
 
     about = {
@@ -36,11 +36,11 @@ def write(partition: CredalPartition, path: str | os.PathLike[str]) -> None:
 
 
 def read(path: str | os.PathLike[str]) -> tuple[NDArray[np.float64], FocalSets]:
-    """Masses and focal sets of a file; that they are mass functions is for the caller to check."""
+    """Return masses and focal sets of a file; the caller validates the mass functions."""
     from safetensors import SafetensorError, safe_open
 
     name = os.fspath(path)
-    with open(name, "rb"):  # the usual errors for a missing file, a folder, or one we may not read
+    with open(name, "rb"):  # the usual errors for a missing or unreadable file, or a folder
         pass
     try:
         with safe_open(name, framework="numpy") as file:
@@ -55,7 +55,7 @@ def read(path: str | os.PathLike[str]) -> tuple[NDArray[np.float64], FocalSets]:
 
 
 def _saved_focal_sets(name: str, about: str, masses: NDArray[np.floating]) -> FocalSets:
-    """The focal sets a saved file names, if they are sound and fit its masses."""
+    """Return the focal sets of a file, validated and consistent with its masses."""
     try:
         description = json.loads(about)
         form, version, count, listed = (description[key] for key in ("format", "version", "n_clusters", "sets"))
@@ -66,7 +66,7 @@ def _saved_focal_sets(name: str, about: str, masses: NDArray[np.floating]) -> Fo
         raise unreadable(name, f"it says it holds {shown(form)}")
     if version != FORMAT_VERSION:
         raise unreadable(name, f"it has version {shown(version)} and this release reads {FORMAT_VERSION}")
-    # Every cluster is a set of its own, so the table bounds the count before anything is made of that size.
+    # Every cluster is a focal set, so the table bounds the count before anything of that size is allocated.
     fits = masses.ndim == 2 and isinstance(listed, list) and masses.shape[1] == len(listed) + 1 <= MOST_SETS + 1
     if not (fits and masses.dtype.kind == "f" and isinstance(count, int) and 1 <= count <= len(listed)):
         raise unreadable(name, "its masses and its focal sets don't fit together")
@@ -82,7 +82,7 @@ def _saved_focal_sets(name: str, about: str, masses: NDArray[np.floating]) -> Fo
 
 
 def unreadable(name: str, reason: str) -> ReadError:
-    """The error for a file that holds no partition."""
+    """Return the error for a file without a partition."""
     return ReadError(
         f"{name} must be a credal partition saved by softecm; {reason}. Write it again with CredalPartition.save."
     )

@@ -1,4 +1,4 @@
-"""Which sets of clusters may receive mass."""
+"""The sets of clusters that may receive mass."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ __all__ = ["FocalSets"]
 ClusterSet = tuple[int, ...]
 Names: TypeAlias = Sequence[str] | Mapping[int | str, str] | None
 
-# Beyond this many sets a mass matrix of a few thousand objects no longer fits into memory.
+# With more sets, a mass matrix of a few thousand objects no longer fits into memory.
 MOST_SETS = 2**16 - 1
 GROUPS = "Use 2 or more to find groups."
 PAIRS = "2 is usual: clusters and the pairs between them; {none} takes all sets."
@@ -30,26 +30,24 @@ PAIRS = "2 is usual: clusters and the pairs between them; {none} takes all sets.
 
 @dataclass(frozen=True)
 class FocalSets:
-    r"""The non-empty sets of clusters that may receive mass, in one fixed order.
+    r"""The non-empty sets of clusters that may receive mass, in a fixed order.
 
-    A mass function on the frame :math:`\Omega = \{\omega_1, \dots, \omega_c\}` puts mass on subsets of it.
-    With all :math:`2^c` subsets a fit becomes slow and hard to read, so most work with few: the clusters
-    themselves, the pairs, perhaps :math:`\Omega`. The empty set is always there and never listed; it is
-    column 0 of every mass matrix, and the sets below are the columns after it.
+    A mass function on the frame :math:`\Omega = \{\omega_1, \dots, \omega_c\}` puts mass on its subsets. With all
+    :math:`2^c` subsets a fit becomes slow and hard to read, so a few are usual: the clusters, the pairs, perhaps
+    :math:`\Omega`. The empty set is always included and never listed; it is column 0 of every mass matrix, before the
+    columns of the listed sets.
 
-    The order is by cardinality, then lexicographic, whatever order the sets were given in. Every single
-    cluster is a focal set, so columns 1 to c of a mass matrix are the clusters.
+    The order is by cardinality, then lexicographic, whatever order the sets were given in. Every single cluster is a
+    focal set, so columns 1 to c of a mass matrix are the clusters.
 
     Parameters
     ----------
     n_clusters : int
         Number of clusters c, at least 1.
     sets : iterable of tuples of int
-        Sets of clusters, numbered from 0. Every single cluster must be among them; repeats are dropped, and
-        so is an empty set.
+        Sets of clusters, numbered from 0, including every single cluster; duplicates and the empty set are dropped.
     names : tuple of str, optional
-        What the clusters are called wherever they are shown; ω1, ω2, … without. Two ``FocalSets`` are equal whatever
-        the clusters are called.
+        Names of the clusters in all output; by default ω1, ω2, …. Equality of two ``FocalSets`` ignores names.
 
     Examples
     --------
@@ -90,7 +88,7 @@ class FocalSets:
 
     @classmethod
     def full(cls, n_clusters: int) -> FocalSets:
-        """All subsets of the clusters.
+        """Return all subsets of the clusters.
 
         Parameters
         ----------
@@ -106,14 +104,14 @@ class FocalSets:
 
     @classmethod
     def up_to(cls, n_clusters: int, max_cardinality: int | None = 2, omega: bool = False) -> FocalSets:
-        """All sets of at most `max_cardinality` clusters.
+        """Return all sets of at most `max_cardinality` clusters.
 
         Parameters
         ----------
         n_clusters : int
             Number of clusters, at least 1.
         max_cardinality : int or None, default 2
-            Size of the largest set, at least 1; more than `n_clusters` means all sets, as does None.
+            Size of the largest set, at least 1; values above `n_clusters`, and None, mean all sets.
         omega : bool, default False
             Add the set of all clusters.
 
@@ -137,7 +135,7 @@ class FocalSets:
 
     @classmethod
     def simple(cls, n_clusters: int) -> FocalSets:
-        """The single clusters and the set of all of them: the cheapest choice for many clusters.
+        """Return the single clusters and the set of all of them: the cheapest choice for many clusters.
 
         Parameters
         ----------
@@ -153,7 +151,7 @@ class FocalSets:
 
     @classmethod
     def pairs(cls, n_clusters: int, pairs: Iterable[Iterable[int]] | None = None, omega: bool = True) -> FocalSets:
-        """The single clusters, all or chosen pairs of them, and by default the set of all.
+        """Return the single clusters, all or selected pairs of them, and by default the set of all.
 
         Parameters
         ----------
@@ -183,15 +181,15 @@ class FocalSets:
 
     @classmethod
     def of(cls, n_clusters: int, sets: Iterable[Iterable[int]]) -> FocalSets:
-        """Any sets of your choice, in any order.
+        """Return any sets, in any order.
 
         Parameters
         ----------
         n_clusters : int
             Number of clusters, at least 1.
         sets : iterable of iterables of int
-            The sets, clusters numbered from 0. Every single cluster must be among them. Repeats and an
-            explicit empty set are dropped.
+            The sets, clusters numbered from 0, including every single cluster. Duplicates and an explicit empty set are
+            dropped.
 
         Examples
         --------
@@ -207,7 +205,7 @@ class FocalSets:
         max_cardinality: int | None = 2,
         focal_sets: FocalSets | str | Iterable[Iterable[int]] | None = None,
     ) -> FocalSets:
-        """The focal sets that an estimator's parameters ask for.
+        """Return the focal sets of an estimator's parameters.
 
         Parameters
         ----------
@@ -260,7 +258,7 @@ class FocalSets:
         return len(self.sets)
 
     def index(self, clusters: Iterable[int]) -> int:
-        """Column of a set in a mass matrix; the empty set has column 0.
+        """Return the column of a set in a mass matrix; the empty set has column 0.
 
         Parameters
         ----------
@@ -282,13 +280,13 @@ class FocalSets:
         return self._columns[wanted]
 
     def renamed(self, names: Names) -> FocalSets:
-        """The same sets with names for the clusters.
+        """Return the same sets with names for the clusters.
 
         Parameters
         ----------
         names : sequence of str, or mapping
-            One name a cluster, in their order; or some clusters, by number from 0 or by the name they have, and their new
-            names. None or an empty list takes all names away.
+            One name per cluster, in order; or a mapping of some clusters, by index or current name, to their new names.
+            None or an empty list removes all names.
 
         Examples
         --------
@@ -319,11 +317,11 @@ class FocalSets:
 
     @property
     def cluster_names(self) -> tuple[str, ...]:
-        """What the clusters are called, (c,): their own names, or ω1, ω2, … counted from 1, as in the literature."""
+        """Names of the clusters, (c,): their own names, or ω1, ω2, … counted from 1, as in the literature."""
         return self.names or tuple(f"ω{k + 1}" for k in range(self.n_clusters))
 
     def labels(self, names: Sequence[str] | None = None, *, ascii: bool = False) -> tuple[str, ...]:
-        """Readable names of the columns of a mass matrix, the empty set first.
+        """Return readable names of the columns of a mass matrix, the empty set first.
 
         Parameters
         ----------
@@ -346,7 +344,7 @@ class FocalSets:
             names = self.names or [f"{letter}{k + 1}" for k in range(self.n_clusters)]
         elif len(names) != self.n_clusters:
             raise ValueError(f"names must have one entry for each of the {self.n_clusters} clusters; got {len(names)}.")
-        whole = self.n_clusters if self.n_clusters > 1 else 0  # a single cluster goes by its own name
+        whole = self.n_clusters if self.n_clusters > 1 else 0  # a single cluster keeps its own name
         readable = (
             everything if len(members) == whole else union.join(str(names[k]) for k in members) for members in self.sets
         )
@@ -377,14 +375,14 @@ class FocalSets:
 
     @cached_property
     def shares_with_empty(self) -> NDArray[np.float64]:
-        """Part of a set's mass that each cluster gets, ∅ first, whose clusters get nothing: (f + 1, c)."""
+        """Share of a set's mass that each cluster gets, ∅ first, with no shares: (f + 1, c)."""
         parts: NDArray[np.float64] = self.with_empty / np.append(1, self.cardinalities)[:, None]
         parts.setflags(write=False)
         return parts
 
     @property
     def shares(self) -> NDArray[np.float64]:
-        """Equal parts of the clusters in the non-empty sets, rows adding up to 1: (f, c). ``shares @ x`` averages."""
+        """Equal shares of the clusters in the non-empty sets, rows with sum 1: (f, c). ``shares @ x`` averages."""
         return self.shares_with_empty[1:]
 
     @cached_property
@@ -404,7 +402,7 @@ class FocalSets:
 
     @property
     def omega(self) -> int | None:
-        """Column of the set of all clusters in a mass matrix; None if it is no focal set."""
+        """Column of the set of all clusters in a mass matrix; None if it is not a focal set."""
         return len(self.sets) if len(self.sets[-1]) == self.n_clusters else None
 
     @cached_property
@@ -412,12 +410,12 @@ class FocalSets:
         return {members: column for column, members in enumerate(((), *self.sets))}
 
     def __getstate__(self) -> dict[str, Any]:
-        # Pickled arrays come back writable, so derived ones are made anew instead.
+        # Unpickled arrays are writable, so derived ones are recomputed.
         return {"n_clusters": self.n_clusters, "sets": self.sets, "names": self.names}
 
 
 def _checked_names(names: Iterable[str], n_clusters: int) -> tuple[str, ...]:
-    """One name of its own for each cluster, none that means something else."""
+    """Return names of all clusters, checked to be unique and without another meaning."""
     called = tuple(str(name).strip() for name in names)
     if len(called) != n_clusters:
         some = worded("a dict for some of them", "name some of them with softecm rename DIR 'ω2=calm'")
@@ -435,7 +433,7 @@ def _checked_names(names: Iterable[str], n_clusters: int) -> tuple[str, ...]:
 
 
 def _cluster_set(members: Iterable[int], n_clusters: int) -> ClusterSet:
-    """One set as a sorted tuple of plain ints, each a cluster."""
+    """Return a set as a sorted tuple of plain ints, each a cluster."""
     try:
         numbers = set(map(operator.index, members))
     except TypeError:

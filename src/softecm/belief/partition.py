@@ -1,4 +1,4 @@
-"""The credal partition: for every object a mass on every considered set of clusters."""
+"""The credal partition: a mass function over sets of clusters for every object."""
 
 from __future__ import annotations
 
@@ -22,19 +22,18 @@ __all__ = ["CredalPartition"]
 
 @dataclass(frozen=True, eq=False, repr=False)
 class CredalPartition(RoughSets, Combining):
-    r"""Which cluster, or between which, or none: a mass function for each of n objects.
+    r"""A mass function for each of n objects over sets of clusters: which cluster, between which, or none.
 
-    Row i holds :math:`m_i(\emptyset)`, then :math:`m_i(A)` for every focal set A, adding up to 1. Mass on a
-    single cluster says "this one", mass on a set "one of these, I can't tell which", mass on the empty set
-    "none of them". Hard and fuzzy partitions are special cases. A partition is a value: its arrays are
-    read-only.
+    Row i holds :math:`m_i(\emptyset)`, then :math:`m_i(A)` for every focal set A, with sum 1. Mass on a single cluster
+    means "this one", mass on a set "one of these, unknown which", mass on the empty set "none of them". Hard and fuzzy
+    partitions are special cases. A partition is immutable: its arrays are read-only.
 
     Parameters
     ----------
     masses : array-like of shape (n, f + 1)
-        Mass functions, the empty set in column 0. Not negative; rows add up to 1 (to 1e-6).
+        Mass functions, the empty set in column 0. Not negative; rows sum to 1 (within 1e-6).
     focal_sets : FocalSets
-        The sets of the columns after the first.
+        The sets of the other columns.
 
     Examples
     --------
@@ -75,7 +74,7 @@ class CredalPartition(RoughSets, Combining):
 
     @classmethod
     def _trusted(cls, masses: FloatArray, focal_sets: FocalSets, ids: NDArray[np.object_] | None = None) -> Self:
-        """From an array that is valid and ours to keep."""
+        """Return a partition from a valid array, without a copy."""
         masses.flags.writeable = False
         partition = object.__new__(cls)
         object.__setattr__(partition, "masses", masses)
@@ -83,11 +82,11 @@ class CredalPartition(RoughSets, Combining):
         object.__setattr__(partition, "ids", ids)
         return partition
 
-    # ------------------------------------------------------------------ other partitions as credal ones
+    # ------------------------------------------------------------------ from other partitions
 
     @classmethod
     def from_hard(cls, labels: ArrayLike, n_clusters: int | None = None) -> CredalPartition:
-        """A hard partition as a credal one: all mass on one cluster, or on the empty set.
+        """Convert a hard partition: all mass on one cluster, or on the empty set.
 
         Parameters
         ----------
@@ -117,12 +116,12 @@ class CredalPartition(RoughSets, Combining):
 
     @classmethod
     def from_fuzzy(cls, memberships: ArrayLike, *, possibilistic: bool = False) -> CredalPartition:
-        """A fuzzy partition (or class probabilities) as a credal one: mass on single clusters only.
+        """Convert a fuzzy partition (or class probabilities): mass on single clusters only.
 
         Parameters
         ----------
         memberships : array-like of shape (n, c)
-            Not negative; rows add up to 1, or with ``possibilistic`` to less: the rest is then on the empty set.
+            Not negative; rows sum to 1, or to at most 1 with ``possibilistic``: the rest goes to the empty set.
         possibilistic : bool, default False
 
         Examples
@@ -139,7 +138,7 @@ class CredalPartition(RoughSets, Combining):
         masses = np.roll(transforms.valid(np.column_stack([shares, rest]), "memberships"), 1, axis=1)
         return cls._trusted(masses, FocalSets.up_to(shares.shape[1], 1))
 
-    # ------------------------------------------------------------------ as a value
+    # ------------------------------------------------------------------ protocol
 
     @property
     def n_objects(self) -> int:
@@ -155,7 +154,7 @@ class CredalPartition(RoughSets, Combining):
         return len(self.masses)
 
     def __getitem__(self, index: int | slice | Sequence[int] | NDArray[Any]) -> CredalPartition:
-        """The partition of some objects: by number, slice, index array or mask."""
+        """Return the partition of some objects: by index, slice, index array or mask."""
         if not isinstance(index, slice):
             chosen = np.asarray(index)
             if chosen.size == 0 and chosen.dtype.kind == "f":  # the empty list
@@ -169,13 +168,13 @@ class CredalPartition(RoughSets, Combining):
         return self._trusted(self.masses[index], self.focal_sets, None if self.ids is None else self.ids[index])
 
     def rename(self, names: Names) -> CredalPartition:
-        """The same partition with names for its clusters, which tables, figures, reports and files then show.
+        """Return the partition with names for its clusters, used in tables, figures, reports and files.
 
         Parameters
         ----------
         names : sequence of str, or mapping
-            One name a cluster; or some clusters, by number from 0 or by the name they have, and their new names; None
-            takes the names away.
+            One name per cluster; or a mapping of some clusters, by index or current name, to their new names; None
+            removes the names.
 
         Examples
         --------
@@ -193,23 +192,23 @@ class CredalPartition(RoughSets, Combining):
     __hash__ = None  # type: ignore[assignment]  # hashing would read every mass
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return CredalPartition._trusted, (self.masses, self.focal_sets, self.ids)  # arrays come back writable
+        return CredalPartition._trusted, (self.masses, self.focal_sets, self.ids)  # unpickled arrays are writable
 
     def __repr__(self) -> str:
         counts = ((self.n_objects, "object"), (self.n_clusters, "cluster"), (len(self.focal_sets), "focal set"))
         shown = ", ".join(f"{number} {noun}{'' if number == 1 else 's'}" for number, noun in counts)
         return f"CredalPartition({shown} and ∅)"
 
-    # ------------------------------------------------------------------ what the masses say
+    # ------------------------------------------------------------------ transforms
 
     def belief(self, normalise: Normalisation = "dempster") -> FloatArray:
-        """Belief in each cluster, (n, c): what points to it alone.
+        """Return the belief in each cluster, (n, c): the evidence for it alone.
 
         Parameters
         ----------
         normalise : {"dempster", "yager", None}, default "dempster"
-            Divide by 1 - m(∅), move m(∅) to Ω, or leave it. An object with all mass on ∅ counts as vacuous
-            under "dempster": belief 0, plausibility 1, uniform probability.
+            Divide by 1 - m(∅), move m(∅) to Ω, or keep it. With "dempster", an object with all mass on ∅ is vacuous:
+            belief 0, plausibility 1, uniform probability.
 
         Examples
         --------
@@ -219,7 +218,7 @@ class CredalPartition(RoughSets, Combining):
         return transforms.belief(self.masses, self.focal_sets, normalise)
 
     def plausibility(self, normalise: Normalisation = "dempster") -> FloatArray:
-        """Plausibility of each cluster, (n, c): what does not speak against it.
+        """Return the plausibility of each cluster, (n, c): one minus the evidence against it.
 
         Parameters
         ----------
@@ -233,7 +232,7 @@ class CredalPartition(RoughSets, Combining):
         return transforms.plausibility(self.masses, self.focal_sets, normalise)
 
     def pignistic(self, normalise: Normalisation = "dempster") -> FloatArray:
-        """Probability of each cluster, (n, c), a set sharing its mass equally among its clusters.
+        """Return the probability of each cluster, (n, c), with sets sharing their mass equally among clusters.
 
         Parameters
         ----------
@@ -247,7 +246,7 @@ class CredalPartition(RoughSets, Combining):
         return transforms.pignistic(self.masses, self.focal_sets, normalise)
 
     def commonality(self, normalise: Normalisation = "dempster") -> FloatArray:
-        """Commonality of ∅ and each focal set, (n, f + 1): the mass of the sets that contain it.
+        """Return the commonality of ∅ and each focal set, (n, f + 1): the mass of the sets that contain it.
 
         Parameters
         ----------
@@ -261,7 +260,7 @@ class CredalPartition(RoughSets, Combining):
         return transforms.commonality(self.masses, self.focal_sets, normalise)
 
     def plausibility_transform(self) -> FloatArray:
-        """Plausibilities scaled so that each row adds up to 1, (n, c).
+        """Return plausibilities scaled to rows with sum 1, (n, c).
 
         Examples
         --------
@@ -271,7 +270,7 @@ class CredalPartition(RoughSets, Combining):
         return transforms.plausibility_transform(self.masses, self.focal_sets)
 
     def belief_of(self, clusters: Iterable[int], normalise: Normalisation = "dempster") -> FloatArray:
-        r"""Belief in a set of clusters, (n,): :math:`\sum_{\emptyset \ne B \subseteq A} m(B)`.
+        r"""Return the belief in a set of clusters, (n,): :math:`\sum_{\emptyset \ne B \subseteq A} m(B)`.
 
         Parameters
         ----------
@@ -290,7 +289,7 @@ class CredalPartition(RoughSets, Combining):
         return self._functional(inside, normalise, omega_value=float(members.all()))
 
     def plausibility_of(self, clusters: Iterable[int], normalise: Normalisation = "dempster") -> FloatArray:
-        r"""Plausibility of a set of clusters, (n,): :math:`\sum_{B \cap A \ne \emptyset} m(B)`.
+        r"""Return the plausibility of a set of clusters, (n,): :math:`\sum_{B \cap A \ne \emptyset} m(B)`.
 
         Parameters
         ----------
@@ -307,13 +306,13 @@ class CredalPartition(RoughSets, Combining):
         return self._functional(self.focal_sets.with_empty @ members > 0, normalise, float(members.any()))
 
     def normalise(self, how: Normalisation = "dempster") -> CredalPartition:
-        """The partition without mass on the empty set.
+        """Return the partition without mass on the empty set.
 
         Parameters
         ----------
         how : {"dempster", "yager", None}, default "dempster"
-            Divide by 1 - m(∅), or move m(∅) to Ω. Ω joins the focal sets where it has to: always for "yager",
-            for "dempster" when an object has all its mass on ∅.
+            Divide by 1 - m(∅), or move m(∅) to Ω. Ω is added to the focal sets if necessary: always for "yager", for
+            "dempster" if an object has all its mass on ∅.
 
         Examples
         --------
@@ -334,14 +333,14 @@ class CredalPartition(RoughSets, Combining):
     # ------------------------------------------------------------------ decisions
 
     def labels(self, rule: LabelRule = "pignistic", *, outliers: int | None = None) -> IntArray:
-        """One cluster for each object, numbered from 0, (n,); outliers get their likeliest unless told otherwise.
+        """Return one cluster per object, numbered from 0, (n,); by default the likeliest for outliers, too.
 
         Parameters
         ----------
         rule : {"pignistic", "plausibility", "mass"}, default "pignistic"
-            What is maximal: pignistic probability, plausibility, or the mass of the single cluster (the belief).
+            What to maximize: pignistic probability, plausibility, or the mass of the single cluster (the belief).
         outliers : int, optional
-            The label of :meth:`outliers`; -1 is scikit-learn's.
+            The label of :meth:`outliers`; scikit-learn uses -1.
 
         Examples
         --------
@@ -353,22 +352,22 @@ class CredalPartition(RoughSets, Combining):
         return labels if outliers is None else np.where(self.masses.argmax(1) == 0, outliers, labels)
 
     def decisions(self, clear: float = CLEAR) -> Decisions:
-        """What is said of each object in one word; tables, reports, summaries and the terminal all use these.
+        """Return a one-word decision per object, as used by all tables, reports, summaries and the terminal.
 
-        Largest mass on the empty set: "nowhere". On a set of several clusters: "between". Else, for the cluster of
-        largest normalised belief: "clearly" if that belief is at least ``clear``, "rather" if it leads the second
-        largest by at least 0.1, "undecided" otherwise.
+        If the largest mass is on the empty set: "nowhere". On a set of several clusters: "between". Otherwise, for the
+        cluster of largest normalised belief: "clearly" if that belief is at least ``clear``, "rather" if it leads the
+        second largest by at least 0.1, "undecided" otherwise.
 
         Parameters
         ----------
         clear : float, default 0.75
-            Belief from which "clearly" is said; above 0.5, at most 1.
+            Minimum belief for "clearly"; above 0.5, at most 1.
 
         Returns
         -------
         decisions : Decisions
-            ``words``, ``clusters`` (-1 where several or none), ``sets``, ``confidence``, ``counts()``, ``to_frame()``;
-            ``decisions[i]`` is what is said of object i.
+            ``words``, ``clusters`` (-1 for several or none), ``sets``, ``confidence``, ``counts()``, ``to_frame()``;
+            ``decisions[i]`` is the decision about object i.
 
         Examples
         --------
@@ -389,7 +388,7 @@ class CredalPartition(RoughSets, Combining):
         return replace(assignments.decide(self.masses, self.focal_sets, clear), ids=self.ids)
 
     def set_indicators(self, rule: SetRule = "mass") -> NDArray[np.bool_]:
-        """The set of clusters of each object as a row of booleans, (n, c); :meth:`sets` has them as tuples.
+        """Return the set of clusters of each object as a row of booleans, (n, c); see :meth:`sets` for tuples.
 
         Parameters
         ----------
@@ -404,13 +403,13 @@ class CredalPartition(RoughSets, Combining):
         return transforms.set_decisions(self.masses, self.focal_sets, rule)
 
     def sets(self, rule: SetRule = "mass") -> NDArray[np.object_]:
-        """The set of clusters each object is assigned to, as tuples, (n,).
+        """Return the set of clusters that each object is assigned to, as tuples, (n,).
 
         Parameters
         ----------
         rule : {"mass", "interval"}, default "mass"
-            "mass": the focal set with the largest mass, ``()`` for outliers. "interval": all clusters whose
-            plausibility reaches the largest belief; never empty.
+            "mass": the focal set with the largest mass, ``()`` for outliers. "interval": all clusters with a
+            plausibility of at least the largest belief; never empty.
 
         Returns
         -------
@@ -427,13 +426,12 @@ class CredalPartition(RoughSets, Combining):
         return assignments.assigned(self.masses, self.focal_sets, rule)
 
     def outliers(self, threshold: float | None = None) -> IntArray:
-        """Objects that belong to no cluster.
+        """Return the objects that belong to no cluster.
 
         Parameters
         ----------
         threshold : float in [0, 1], optional
-            Objects with more mass than this on the empty set. By default those where the empty set has the
-            largest mass of all sets.
+            Objects with more mass on the empty set. By default those with their largest mass on the empty set.
 
         Examples
         --------
@@ -453,16 +451,16 @@ class CredalPartition(RoughSets, Combining):
     # ------------------------------------------------------------------ uncertainty
 
     def nonspecificity(self, empty: bool = False) -> float:
-        r"""How far the masses lie on large sets, from 0 (single clusters) to 1 (nothing known).
+        r"""Return the mass on large sets, from 0 (single clusters) to 1 (total ignorance).
 
         .. math:: N^* = \frac{1}{n \log_2 c} \sum_i \sum_{A \ne \emptyset} m_i(A) \log_2 |A|
 
         Parameters
         ----------
         empty : bool, default False
-            Count the empty set as Ω, adding :math:`m_i(\emptyset) \log_2 c`, as Masson and Denœux and R's
-            evclust do. The default is eq. 9 of the Soft-ECM paper, which leaves it out: there, mass on the
-            empty set makes a partition look more specific.
+            Count the empty set as Ω, adding :math:`m_i(\emptyset) \log_2 c`, as Masson and Denœux and R's evclust do.
+            The default is eq. 9 of the Soft-ECM paper, which ignores it: then mass on the empty set makes a partition
+            look more specific.
 
         Returns
         -------
@@ -484,7 +482,7 @@ class CredalPartition(RoughSets, Combining):
         return float((self.masses @ (bits / whole)).mean())
 
     def entropy(self) -> FloatArray:
-        """Entropy of each object's pignistic probability in bits, (n,): 0 when sure, log2(c) when uniform.
+        """Return the entropy of each object's pignistic probability in bits, (n,): 0 if certain, log2(c) if uniform.
 
         Examples
         --------
@@ -498,9 +496,9 @@ class CredalPartition(RoughSets, Combining):
         return total
 
     def doubt(self) -> FloatArray:
-        """How likely each object's label is wrong, as far as its masses tell, (n,): ranks the objects.
+        """Return the probability that each object's label is wrong according to its masses, (n,).
 
-        One minus the largest pignistic probability: 0 where all mass is on one cluster, 1 - 1/c where nothing is known.
+        One minus the largest pignistic probability: 0 if all mass is on one cluster, 1 - 1/c under total ignorance.
 
         Examples
         --------
@@ -514,24 +512,24 @@ class CredalPartition(RoughSets, Combining):
     def to_frame(
         self, backend: str | None = None, ids: ArrayLike | None = None, *, X: object = None, clear: float = CLEAR
     ) -> Any:
-        """A data frame with a row for each object.
+        """Return a data frame with one row per object.
 
-        Columns: ``id`` (where given), the columns of ``X`` (where given), ``label`` (name of the likeliest cluster),
-        ``set`` (name of the set with the largest mass), ``decision`` and ``confidence`` (see :meth:`decisions`),
-        ``doubt``, ``bel(ω1)`` … and ``pl(ω1)`` … (normalised), ``m(∅)``, ``m(ω1)`` …. Clusters go by their names
-        (:meth:`rename`), else ω1, ω2, …; ω1 is number 0 in :meth:`labels`.
+        Columns: ``id`` (if given), the columns of ``X`` (if given), ``label`` (name of the likeliest cluster), ``set``
+        (name of the set with the largest mass), ``decision`` and ``confidence`` (see :meth:`decisions`), ``doubt``,
+        ``bel(ω1)`` … and ``pl(ω1)`` … (normalised), ``m(∅)``, ``m(ω1)`` …. Clusters have their names (:meth:`rename`),
+        or ω1, ω2, …; ω1 is number 0 in :meth:`labels`.
 
         Parameters
         ----------
         backend : {"pandas", "polars", None}, default None
-            None takes whichever is installed, pandas first.
+            None uses whichever is installed, pandas first.
         ids : array-like of shape (n,), optional
-            Names of the objects; by default, without ``X``, those of a fit's data frame.
+            Names of the objects; without ``X``, by default those of the fit's data frame.
         X : data frame with n rows, optional
-            The objects themselves, whose columns are put beside; a pandas index is kept. A column that has the name of
-            one of ours gets " (data)" behind it.
+            The objects, whose columns are included; a pandas index is kept. Columns with the same name as one of the
+            above get the suffix " (data)".
         clear : float, default 0.75
-            Belief from which an object is said to belong clearly.
+            Minimum belief for "clearly".
 
         Examples
         --------
@@ -546,12 +544,12 @@ class CredalPartition(RoughSets, Combining):
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the partition to a file (safetensors, masses and focal sets only).
 
-        The file appears in one step: whoever reads the path sees the old file or the whole new one.
+        The file is written atomically: a reader sees the old file or the complete new one.
 
         Parameters
         ----------
         path : str or path
-            Where to write; an existing file is replaced. ``.safetensors`` is the usual ending.
+            Target file, replaced if it exists, usually with suffix ``.safetensors``.
 
         Examples
         --------
@@ -566,7 +564,7 @@ class CredalPartition(RoughSets, Combining):
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> CredalPartition:
-        """Read a partition that :meth:`save` wrote. Runs no code from the file.
+        """Read a partition written by :meth:`save`. Runs no code from the file.
 
         Parameters
         ----------

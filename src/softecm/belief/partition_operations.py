@@ -1,4 +1,4 @@
-"""What partitions do with one another and with themselves: combine, match, discount, merge."""
+"""Operations on partitions: combine, match, discount, merge."""
 
 from __future__ import annotations
 
@@ -19,26 +19,26 @@ P = TypeVar("P", bound="Combining")
 
 
 class Combining:
-    """Combination, discounting, merging and matching, for whoever has masses on focal sets."""
+    """Combination, discounting, merging and matching, for classes with masses on focal sets."""
 
     masses: FloatArray
     focal_sets: FocalSets
-    ids: NDArray[np.object_] | None = None  # what the objects are called, where a fit was told
+    ids: NDArray[np.object_] | None = None  # names of the objects, if known
 
     @classmethod
     @abstractmethod
     def _trusted(cls, masses: FloatArray, focal_sets: FocalSets, ids: NDArray[np.object_] | None = None) -> Self:
-        """From an array that is valid and ours to keep."""
+        """Return a partition from a valid array, without a copy."""
 
     def combine(self, *others: Self, rule: CombinationRule = "dempster") -> Self:
-        r"""One partition from several about the same objects and clusters: two experts, two views, ten runs.
+        r"""Combine several partitions of the same objects and clusters: experts, views, or runs.
 
         Parameters
         ----------
         *others : CredalPartition
-            Clusters must be numbered alike: see :meth:`match`.
+            With the same numbering of clusters: see :meth:`match`.
         rule : {"dempster", "conjunctive", "disjunctive", "average", "cautious"}, default "dempster"
-            "conjunctive": all are right, contradictions go to ∅; "dempster": the same without ∅; "disjunctive": at least
+            "conjunctive": all are right, conflict goes to ∅; "dempster": the same without ∅; "disjunctive": at least
             one is right; "average": the mean; "cautious": all are right, but may repeat each other. See
             :mod:`softecm.belief.combination`.
 
@@ -60,12 +60,12 @@ class Combining:
         return self._named(reduce(lambda a, b: combination.combined(a, b, rule), sources), self.focal_sets)
 
     def discount(self, reliability: ArrayLike) -> Self:
-        """The partition trusted only so far: the rest of each object's mass goes to Ω, "could be any".
+        """Discount the partition: move the rest of each object's mass to Ω, "could be any".
 
         Parameters
         ----------
         reliability : float, or array-like of shape (n,)
-            From 0 (it says nothing) to 1 (as it is).
+            From 0 (ignored) to 1 (unchanged).
 
         Examples
         --------
@@ -77,7 +77,7 @@ class Combining:
         return self._named(combination.discounted((self.masses, self.focal_sets), reliability), self.focal_sets)
 
     def coarsen(self, groups: Iterable[Iterable[int]]) -> Self:
-        """The partition with clusters merged: each group becomes one cluster, in the order given.
+        """Merge clusters: each group becomes one cluster, in the given order.
 
         Parameters
         ----------
@@ -93,9 +93,9 @@ class Combining:
         return self._trusted(*combination.coarsened((self.masses, self.focal_sets), groups))
 
     def match(self, other: Self) -> Self:
-        """The partition with its clusters numbered as another's of the same objects that they are most like.
+        """Renumber the clusters like the most similar ones of another partition of the same objects.
 
-        Clusters that the other does not have are numbered after its own; where it has more, their columns are zero.
+        Clusters without a counterpart are numbered after the other's; if it has more, their columns are zero.
 
         Parameters
         ----------
@@ -126,12 +126,12 @@ class Combining:
         return self._named(matched, other.focal_sets)
 
     def _named(self, source: Sourced, like: FocalSets) -> Self:
-        """A partition whose clusters are called as those of other sets, where they are the same clusters."""
+        """Return a partition with the names of other focal sets, if the clusters are the same."""
         masses, focal = source
         return self._trusted(masses, focal.renamed(like.names) if focal.n_clusters == like.n_clusters else focal)
 
     def _among(self, n_clusters: int) -> Self:
-        """The same with more clusters, which get no mass."""
+        """Return the partition with more clusters, without mass."""
         own = self.focal_sets.n_clusters
         return self._trusted(*combination.renumbered((self.masses, self.focal_sets), range(own), n_clusters))
 
@@ -144,7 +144,7 @@ class Combining:
 
 
 def consensus(partitions: Iterable[P], rule: CombinationRule = "average") -> P:
-    """One answer from many partitions of the same objects, whatever their clusters are called.
+    """Return the consensus of many partitions of the same objects, whatever their numbering of clusters.
 
     All are matched to the one that agrees most with the others, then combined.
 
@@ -158,7 +158,7 @@ def consensus(partitions: Iterable[P], rule: CombinationRule = "average") -> P:
     Returns
     -------
     CredalPartition
-        With as many clusters as the largest of them has.
+        With as many clusters as the largest partition.
 
     Examples
     --------
@@ -182,5 +182,5 @@ def consensus(partitions: Iterable[P], rule: CombinationRule = "average") -> P:
             )
     middle = each[combination.most_agreed([transforms.pignistic(p.masses, p.focal_sets) for p in each])]
     widest = max(p.focal_sets.n_clusters for p in each)
-    alike = [p._matched(middle)._among(widest) for p in each]  # who says nothing fits any numbering
+    alike = [p._matched(middle)._among(widest) for p in each]  # a vacuous partition fits any numbering
     return alike[0].combine(*alike[1:], rule=rule)

@@ -25,7 +25,7 @@ SAID = {
 
 
 def frame(partition: CredalPartition, backend: str | None, ids: ArrayLike | None, X: Any, clear: float) -> Any:
-    """A data frame, pandas or polars, with a row for each object."""
+    """Return a data frame, pandas or polars, with one row per object."""
     check_choice("backend", backend or "pandas", ("pandas", "polars"))
     sets, clusters = partition.focal_sets.labels(), partition.focal_sets.cluster_names
     own: dict[str, NDArray[np.generic]] = {}
@@ -46,7 +46,7 @@ def frame(partition: CredalPartition, backend: str | None, ids: ArrayLike | None
     beside = {} if X is None else _beside(partition, X, {*own, *names})
     leading = {"id": own.pop("id")} if ids is not None else {}
     leading |= {**beside, **own}
-    # A column a row of this array: frames keep columns contiguous, so they can take it as it is.
+    # One column per row of this array: frames need contiguous columns, and can take them without a copy.
     values = np.concatenate([partition.belief().T, partition.plausibility().T, partition.masses.T])
     frame = make_frame({**leading, **dict(zip(names, values, strict=True))}, backend)
     has_index = backend != "polars" and type(X).__module__.startswith("pandas")
@@ -54,7 +54,7 @@ def frame(partition: CredalPartition, backend: str | None, ids: ArrayLike | None
 
 
 def _beside(partition: CredalPartition, X: object, taken: set[str]) -> dict[str, Any]:
-    """The columns of the objects, each by a name that none of ours has."""
+    """Return the columns of the objects, renamed if one of ours has the same name."""
     table = frame_of(X)
     if table is None:
         raise TypeError(
@@ -68,19 +68,19 @@ def _beside(partition: CredalPartition, X: object, taken: set[str]) -> dict[str,
 
 
 def _values(column: Any) -> Any:
-    """The cells of a column, in the library's own kind where it has one."""
+    """Return the cells of a column, in the library's own type if it has one."""
     native = column.to_native()
     return native.array if hasattr(native, "array") else column.to_numpy()
 
 
 def html_table(partition: CredalPartition) -> str:
-    """What is said of the objects, in words first, then how many are in which set; sets without objects are left out."""
+    """Summarize the decisions in words, then count objects per set, without empty sets."""
     table = partition.decisions().table()
     clusters, counts = partition.focal_sets.cluster_names, table.sum(0)
     totals = assignments.counts_of(table)
     sets = [*(" or ".join(clusters[k] for k in members) for members in partition.focal_sets.sets), "no group"]
     named = [(name, n) for name, n in zip(sets, [*counts[1:].tolist(), int(counts[0])], strict=True) if n]
-    if len(named) > ROWS_IN_HTML:  # the clusters may be many, the sets many more: keep the largest
+    if len(named) > ROWS_IN_HTML:  # there may be many sets: keep the largest
         named.sort(key=lambda row: -row[1])
         rest = named[ROWS_IN_HTML - 1 :]
         named = [*named[: ROWS_IN_HTML - 1], (f"{len(rest)} others", sum(count for _, count in rest))]

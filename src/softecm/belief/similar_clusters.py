@@ -1,4 +1,4 @@
-"""Which pairs of clusters are worth a set of their own: those whose objects look to each other."""
+"""Pairs of clusters worth a focal set: those with objects in common."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from softecm.belief.partition import CredalPartition
 
 
 def cluster_similarity(partition: CredalPartition) -> NDArray[np.float64]:
-    r"""How alike clusters are (c, c): :math:`\sum_i \mathrm{pl}_{ik}\,\mathrm{pl}_{il}`, plausibilities normalised.
+    r"""Return similarities (c, c): :math:`\sum_i \mathrm{pl}_{ik}\,\mathrm{pl}_{il}`, with normalised plausibilities.
 
     Objects with all of their mass on the empty set don't count.
 
@@ -27,16 +27,16 @@ def cluster_similarity(partition: CredalPartition) -> NDArray[np.float64]:
 
 
 def similar_pairs(partition: CredalPartition, k: int = 1) -> list[tuple[int, int]]:
-    """Pairs of clusters, each among the k most similar others of the other: sets for a second fit.
+    """Return pairs of clusters that are mutually among the k most similar: sets for a second fit.
 
-    With many clusters all pairs are many sets, most of them of use to no object. Fit with single clusters and the set of
-    all first (``focal_sets="simple"``), then again with the pairs that this finds.
+    With many clusters, most of the many pairs are useful for no object. First fit single clusters and the set of all
+    (``focal_sets="simple"``), then fit again with these pairs.
 
     Parameters
     ----------
     partition : CredalPartition
     k : int, default 1
-        How many neighbours a cluster has; the number of clusters less one gives all pairs.
+        Number of neighbours of a cluster; the number of clusters minus one gives all pairs.
 
     Returns
     -------

@@ -1,4 +1,4 @@
-"""What is known of a partition without its masses: adds up over blocks of objects."""
+"""Summary of a partition without its masses, additive over blocks of objects."""
 
 from __future__ import annotations
 
@@ -14,45 +14,45 @@ from softecm.belief.partition import CredalPartition
 
 @dataclass(frozen=True)
 class PartitionTotals:
-    """How many objects are where, and how much is left open."""
+    """Counts of objects and measures of uncertainty."""
 
     n_objects: int
     masses: NDArray[np.float64]  # (f + 1,), sums over the objects
-    decided: NDArray[np.int64]  # (5, f + 1), objects by what is said of them and by their set
+    decided: NDArray[np.int64]  # (5, f + 1), objects by decision and set
     focal: FocalSets
-    clear: float = CLEAR  # belief from which "clearly" is said
-    nearly_between: int = 0  # objects that lie between clusters, or nearly do
+    clear: float = CLEAR  # minimum belief for "clearly"
+    nearly_between: int = 0  # objects between clusters, or nearly so
 
     @staticmethod
     def of(partition: CredalPartition, clear: float = CLEAR) -> PartitionTotals:
-        """Of some of the objects."""
+        """Return the totals of some of the objects."""
         decided = partition.decisions(clear).table()
         near = nearly_between(partition.masses, partition.n_clusters)
         return PartitionTotals(len(partition), partition.masses.sum(0), decided, partition.focal_sets, clear, near)
 
     def merge(self, other: PartitionTotals) -> PartitionTotals:
-        """Two blocks together."""
+        """Merge two blocks."""
         objects, masses = self.n_objects + other.n_objects, self.masses + other.masses
         near, decided = self.nearly_between + other.nearly_between, self.decided + other.decided
         return replace(self, n_objects=objects, masses=masses, decided=decided, nearly_between=near)
 
     @property
     def objects(self) -> NDArray[np.int64]:
-        """Objects whose largest mass is on each set, (f + 1,), the empty set first."""
+        """Objects with their largest mass on each set, (f + 1,), the empty set first."""
         objects: NDArray[np.int64] = self.decided.sum(0)
         return objects
 
     def by_set(self) -> dict[str, int]:
-        """Objects by the name of their set."""
+        """Return the number of objects by name of their set."""
         return dict(zip(self.focal.labels(), self.objects.tolist(), strict=True))
 
     def decisions(self) -> dict[str, int]:
-        """How many objects are clearly, rather, between, undecided and nowhere."""
+        """Return how many objects are clearly, rather, between, undecided and nowhere."""
         return counts_of(self.decided)
 
     @property
     def _mean(self) -> CredalPartition:
-        """One object with the mean masses: what is linear in masses has the same value for it as for all."""
+        """One object with the mean masses, sufficient for quantities linear in masses."""
         return CredalPartition((self.masses / self.masses.sum())[None], self.focal)
 
     @property

@@ -1,19 +1,17 @@
-r"""What mass functions say about single clusters: beliefs, plausibilities, probabilities, decisions.
+r"""Beliefs, plausibilities, probabilities and decisions about single clusters from mass functions.
 
-Pure functions on a mass matrix of shape (n, f + 1): one row per object, column 0 the empty set, the columns
-after it the sets of a :class:`~softecm.belief.FocalSets`. Each is one matrix product, so a million objects
-take seconds.
+Pure functions on a mass matrix of shape (n, f + 1): one row per object, column 0 the empty set, the other columns the
+sets of a :class:`~softecm.belief.FocalSets`. Each is one matrix product, so a million objects take seconds.
 
 With :math:`K = m(\emptyset)`, three ways to treat the mass of the empty set:
 
 ``"dempster"``
-    divide by :math:`1 - K`, as if it had never been there. Undefined at :math:`K = 1`, where an object
-    belongs nowhere: it then counts as *vacuous* (all mass on Ω: belief 0, plausibility 1, the uniform
-    probability).
+    divide by :math:`1 - K`, ignoring the empty set. Undefined at :math:`K = 1`, for outliers, which then count as
+    *vacuous* (all mass on Ω: belief 0, plausibility 1, the uniform probability).
 ``"yager"``
     move K to Ω: "none of these" becomes "could be any".
 ``None``
-    leave it; beliefs and probabilities of an object then add up to less than 1.
+    keep it; beliefs and probabilities of an object then sum to less than 1.
 """
 
 from __future__ import annotations
@@ -44,14 +42,14 @@ Normalisation = Literal["dempster", "yager"] | None
 LabelRule = Literal["pignistic", "plausibility", "mass"]
 SetRule = Literal["mass", "interval"]
 
-# Below this, what is left outside ∅ is rounding; dividing by it would give noise.
+# Smaller mass outside ∅ is rounding; dividing by it would give noise.
 SMALLEST_TOTAL = 1e-300
-# Entries of the largest set-by-set matrix made at once (128 MiB).
+# Limit of entries of a set-by-set matrix (128 MiB).
 BLOCK_ENTRIES = 2**24
 
 
 def belief(masses: ArrayLike, focal: FocalSets, normalise: Normalisation = "dempster") -> FloatArray:
-    r"""Belief in each cluster, :math:`\mathrm{Bel}(\omega_k) = m(\{\omega_k\})`: what points to it alone.
+    r"""Return the belief in each cluster, :math:`\mathrm{Bel}(\omega_k) = m(\{\omega_k\})`: the evidence for it alone.
 
     Parameters
     ----------
@@ -60,7 +58,7 @@ def belief(masses: ArrayLike, focal: FocalSets, normalise: Normalisation = "demp
     focal : FocalSets
         The sets of the other columns.
     normalise : {"dempster", "yager", None}, default "dempster"
-        What becomes of the mass of the empty set.
+        How to treat the mass of the empty set.
 
     Returns
     -------
@@ -76,9 +74,9 @@ def belief(masses: ArrayLike, focal: FocalSets, normalise: Normalisation = "demp
 
 
 def plausibility(masses: ArrayLike, focal: FocalSets, normalise: Normalisation = "dempster") -> FloatArray:
-    r"""Plausibility of each cluster, :math:`\mathrm{Pl}(\omega_k) = \sum_{A \ni \omega_k} m(A)`.
+    r"""Return the plausibility of each cluster, :math:`\mathrm{Pl}(\omega_k) = \sum_{A \ni \omega_k} m(A)`.
 
-    What does not speak against the cluster. Never below the belief, nor below the pignistic probability.
+    One minus the evidence against the cluster. Never below the belief or the pignistic probability.
 
     Parameters
     ----------
@@ -99,7 +97,7 @@ def plausibility(masses: ArrayLike, focal: FocalSets, normalise: Normalisation =
 
 
 def pignistic(masses: ArrayLike, focal: FocalSets, normalise: Normalisation = "dempster") -> FloatArray:
-    r"""Pignistic probability: each set shares its mass equally among its clusters.
+    r"""Return pignistic probabilities: each set shares its mass equally among its clusters.
 
     .. math:: \mathrm{BetP}(\omega_k) = \sum_{A \ni \omega_k} \frac{m(A)}{|A|\,(1 - m(\emptyset))}
 
@@ -110,12 +108,12 @@ def pignistic(masses: ArrayLike, focal: FocalSets, normalise: Normalisation = "d
     focal : FocalSets
         The sets of the other columns.
     normalise : {"dempster", "yager", None}, default "dempster"
-        What becomes of the mass of the empty set.
+        How to treat the mass of the empty set.
 
     Returns
     -------
     ndarray of shape (n, c)
-        Rows add up to 1, or to 1 - m(∅) with ``normalise=None``.
+        Rows sum to 1, or to 1 - m(∅) with ``normalise=None``.
 
     References
     ----------
@@ -131,7 +129,7 @@ def pignistic(masses: ArrayLike, focal: FocalSets, normalise: Normalisation = "d
 
 
 def commonality(masses: ArrayLike, focal: FocalSets, normalise: Normalisation = "dempster") -> FloatArray:
-    r"""Commonality of each focal set, :math:`q(A) = \sum_{B \supseteq A} m(B)`.
+    r"""Return the commonality of each focal set, :math:`q(A) = \sum_{B \supseteq A} m(B)`.
 
     Parameters
     ----------
@@ -140,7 +138,7 @@ def commonality(masses: ArrayLike, focal: FocalSets, normalise: Normalisation = 
     focal : FocalSets
         The sets of the other columns.
     normalise : {"dempster", "yager", None}, default "dempster"
-        What becomes of the mass of the empty set.
+        How to treat the mass of the empty set.
 
     Returns
     -------
@@ -158,7 +156,7 @@ def commonality(masses: ArrayLike, focal: FocalSets, normalise: Normalisation = 
     step = max(1, BLOCK_ENTRIES // len(member))
     for start in range(0, len(member), step):
         block = member[start : start + step]
-        contains = member @ block.T == block.sum(1)  # B contains A when |A and B| = |A|
+        contains = member @ block.T == block.sum(1)  # B contains A if |A and B| = |A|
         raw[:, start : start + step] = m @ contains.astype(np.float64)
     common = _normalised(raw, m, normalise, omega_value=1.0)
     if normalise is not None:
@@ -167,7 +165,7 @@ def commonality(masses: ArrayLike, focal: FocalSets, normalise: Normalisation = 
 
 
 def plausibility_transform(masses: ArrayLike, focal: FocalSets) -> FloatArray:
-    r"""Plausibilities scaled to a probability, :math:`\mathrm{Pl}(\omega_k) / \sum_l \mathrm{Pl}(\omega_l)`.
+    r"""Return plausibilities as probabilities, :math:`\mathrm{Pl}(\omega_k) / \sum_l \mathrm{Pl}(\omega_l)`.
 
     Parameters
     ----------
@@ -179,7 +177,7 @@ def plausibility_transform(masses: ArrayLike, focal: FocalSets) -> FloatArray:
     Returns
     -------
     ndarray of shape (n, c)
-        Rows add up to 1; uniform where all mass is on the empty set.
+        Rows sum to 1; uniform if all mass is on the empty set.
 
     Examples
     --------
@@ -193,7 +191,7 @@ def plausibility_transform(masses: ArrayLike, focal: FocalSets) -> FloatArray:
 
 
 def normalise(masses: ArrayLike, focal: FocalSets, how: Normalisation = "dempster") -> tuple[FloatArray, FocalSets]:
-    """Mass functions without mass on the empty set, with the focal sets they are on.
+    """Return mass functions without mass on the empty set, with their focal sets.
 
     Parameters
     ----------
@@ -202,15 +200,15 @@ def normalise(masses: ArrayLike, focal: FocalSets, how: Normalisation = "dempste
     focal : FocalSets
         The sets of the other columns.
     how : {"dempster", "yager", None}, default "dempster"
-        Divide by 1 - m(∅); move m(∅) to Ω; or leave it.
+        Divide by 1 - m(∅); move m(∅) to Ω; or keep it.
 
     Returns
     -------
     masses : ndarray of shape (n, g + 1)
-        New masses; column 0 stays and is zero.
+        New masses; column 0 remains, with zeros.
     focal : FocalSets
-        The same sets, with Ω added where mass had to go there: always for "yager", for "dempster" only when
-        an object has all its mass on the empty set.
+        The same sets, plus Ω if it gets mass: always for "yager", for "dempster" only if an object has all its mass on
+        the empty set.
 
     Examples
     --------
@@ -226,7 +224,7 @@ def normalise(masses: ArrayLike, focal: FocalSets, how: Normalisation = "dempste
         return m.copy(), focal
     nowhere = _total(m) <= SMALLEST_TOTAL
     if focal.omega is None and (how == "yager" or nowhere.any()):
-        # Ω is the largest set, so its column is the last and the others stay where they are.
+        # Ω is the largest set, so its column is the last and the others don't move.
         focal = FocalSets(focal.n_clusters, (*focal.sets, tuple(range(focal.n_clusters))), focal.names)
         m = np.column_stack([m, np.zeros(len(m))])
     column = cast(int, focal.omega)
@@ -241,7 +239,7 @@ def normalise(masses: ArrayLike, focal: FocalSets, how: Normalisation = "dempste
 
 
 def decisions(masses: ArrayLike, focal: FocalSets, rule: LabelRule = "pignistic") -> NDArray[np.intp]:
-    """One cluster for every object, also for those with most mass on the empty set.
+    """Return one cluster per object, including those with most mass on the empty set.
 
     Parameters
     ----------
@@ -250,8 +248,8 @@ def decisions(masses: ArrayLike, focal: FocalSets, rule: LabelRule = "pignistic"
     focal : FocalSets
         The sets of the other columns.
     rule : {"pignistic", "plausibility", "mass"}, default "pignistic"
-        What is maximal: the pignistic probability, the plausibility, or the mass of the single cluster (that
-        is, the belief). Of equal clusters the first is taken.
+        What to maximize: the pignistic probability, the plausibility, or the mass of the single cluster (the belief).
+        Ties go to the first cluster.
 
     Returns
     -------
@@ -265,7 +263,7 @@ def decisions(masses: ArrayLike, focal: FocalSets, rule: LabelRule = "pignistic"
     """
     m = _matrix(masses, focal)
     check_choice("rule", rule, ("pignistic", "plausibility", "mass"))
-    # Normalising scales a row, which does not move its maximum.
+    # Normalisation scales a row, without effect on its maximum.
     if rule == "mass":
         support = m[:, 1 : focal.n_clusters + 1]
     else:
@@ -274,7 +272,7 @@ def decisions(masses: ArrayLike, focal: FocalSets, rule: LabelRule = "pignistic"
 
 
 def set_decisions(masses: ArrayLike, focal: FocalSets, rule: SetRule = "mass") -> NDArray[np.bool_]:
-    r"""A set of clusters for every object, as indicators.
+    r"""Return a set of clusters for every object, as indicators.
 
     Parameters
     ----------
@@ -283,9 +281,9 @@ def set_decisions(masses: ArrayLike, focal: FocalSets, rule: SetRule = "mass") -
     focal : FocalSets
         The sets of the other columns.
     rule : {"mass", "interval"}, default "mass"
-        "mass": the focal set with the largest mass (of equal ones the first), the empty set for outliers.
-        "interval": the clusters no other one dominates, :math:`\{k : \mathrm{Pl}_k \ge \max_l
-        \mathrm{Bel}_l\}`; never empty, and all clusters when all mass is on the empty set.
+        "mass": the focal set with the largest mass (the first of ties), the empty set for outliers. "interval": the
+        undominated clusters, :math:`\{k : \mathrm{Pl}_k \ge \max_l \mathrm{Bel}_l\}`; never empty, and all clusters if
+        all mass is on the empty set.
 
     Returns
     -------
@@ -306,7 +304,7 @@ def set_decisions(masses: ArrayLike, focal: FocalSets, rule: SetRule = "mass") -
 
 
 def _normalised(values: FloatArray, m: FloatArray, how: Normalisation, omega_value: float) -> FloatArray:
-    """Normalise a linear function of the masses that is `omega_value` where all mass is on Ω."""
+    """Normalise a linear function of the masses with value `omega_value` if all mass is on Ω."""
     _check_normalisation(how)
     if how == "dempster":
         return _divided(values, _total(m), omega_value)
@@ -314,7 +312,7 @@ def _normalised(values: FloatArray, m: FloatArray, how: Normalisation, omega_val
 
 
 def _divided(values: FloatArray, total: FloatArray, fallback: float) -> FloatArray:
-    """Rows over their totals; `fallback` where nothing is left to divide by."""
+    """Divide rows by their totals; return `fallback` for totals near 0."""
     nowhere = total <= SMALLEST_TOTAL
     out: FloatArray = values / np.where(nowhere, 1.0, total)[:, None]
     out[nowhere] = fallback
@@ -322,7 +320,7 @@ def _divided(values: FloatArray, total: FloatArray, fallback: float) -> FloatArr
 
 
 def _total(m: FloatArray) -> FloatArray:
-    """Mass outside the empty set. More accurate than 1 - m(∅) when that is close to 1."""
+    """Return the mass outside the empty set, more accurate than 1 - m(∅) near 0."""
     weights = np.ones(m.shape[1])
     weights[0] = 0.0
     return m @ weights
@@ -344,12 +342,12 @@ def _check_normalisation(how: object) -> None:
         check_choice("normalise", how, ("dempster", "yager"), "Or None, to leave them as they are.")
 
 
-SUM_TOLERANCE = 1e-6  # what float32 masses keep to
+SUM_TOLERANCE = 1e-6  # accuracy of float32 masses
 NEGATIVE_TOLERANCE = 1e-12
 
 
 def float_array(name: str, values: ArrayLike) -> FloatArray:
-    """An array of floats, or an error that names the parameter."""
+    """Return an array of floats; raise an error that names the parameter."""
     try:
         return np.asarray(values, dtype=np.float64)
     except (TypeError, ValueError):
@@ -359,7 +357,7 @@ def float_array(name: str, values: ArrayLike) -> FloatArray:
 
 
 def sound(masses: FloatArray) -> FloatArray:
-    """The masses of a fit, unless something left the range of floats on the way: the last thing that is looked at."""
+    """Return the masses of a fit; raise an error after an overflow: the final check."""
     try:
         return valid(masses)
     except ValueError as error:
@@ -370,10 +368,10 @@ def sound(masses: FloatArray) -> FloatArray:
 
 
 def valid(masses: FloatArray, name: str = "masses") -> FloatArray:
-    """Masses as they are, or without rounding below zero; an error where they are no mass functions."""
+    """Return masses, without rounding errors below zero; raise an error for invalid mass functions."""
     with np.errstate(all="ignore"):
         sums = masses @ np.ones(masses.shape[1])
-        wrong = ~(np.abs(sums - 1.0) <= SUM_TOLERANCE)  # catches NaN, too
+        wrong = ~(np.abs(sums - 1.0) <= SUM_TOLERANCE)  # includes NaN
     lowest = masses.min(initial=0.0)
     if not wrong.any() and lowest >= -NEGATIVE_TOLERANCE:
         return np.maximum(masses, 0.0) if lowest < 0 else masses
@@ -397,7 +395,7 @@ def valid(masses: FloatArray, name: str = "masses") -> FloatArray:
 
 
 def frozen(masses: FloatArray) -> FloatArray:
-    """A read-only array nobody else can write to; copied unless it is one already."""
+    """Return a read-only array that no one else can write to; a copy unless it is one already."""
     owner: object = masses
     while isinstance(owner, np.ndarray) and not owner.flags.writeable:
         if owner.base is None:
@@ -409,7 +407,7 @@ def frozen(masses: FloatArray) -> FloatArray:
 
 
 def hard_labels(labels: ArrayLike) -> IntArray:
-    """Labels as integers of at least -1, or an error."""
+    """Return labels as integers of at least -1, or raise an error."""
     values = np.asarray(labels)
     if values.ndim != 1:
         raise ValueError(f"labels must be a flat list, one for each object; got shape {values.shape}.")

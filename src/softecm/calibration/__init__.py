@@ -1,4 +1,4 @@
-"""How sure: intervals from refits, masses that state them, stability."""
+"""Calibration: intervals from refits, masses with these intervals, stability."""
 
 from softecm.calibration.calibrating import Calibration, calibrate
 from softecm.calibration.refitting import CalibrationInterrupted

@@ -1,4 +1,4 @@
-"""Masses that mean what they say: intervals from refits, and a credal partition that states them."""
+"""Calibrated masses: intervals from refits, and a credal partition with these intervals."""
 
 from __future__ import annotations
 
@@ -33,33 +33,33 @@ from softecm.selection.stability import COMPARED, ring
 from softecm.spaces.raw import raw_data
 from softecm.spaces.views import n_objects
 
-ALL_PAIRS = 1_000  # objects of which every pair is looked at
-MOST_PAIRED = 20_000  # objects up to which pairs are drawn
-PARTNERS = 40  # drawn for each of more
-LOOKED_AT = 4_000  # pairs that coverage is counted on
+ALL_PAIRS = 1_000  # objects up to which all pairs are compared
+MOST_PAIRED = 20_000  # objects up to which pairs are sampled
+PARTNERS = 40  # sampled per object
+LOOKED_AT = 4_000  # pairs for estimating coverage
 ALL_SETS = 10  # clusters up to which all pairs of them are sets
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Calibration:
-    """What refits say, and a partition that states it; made by :func:`softecm.calibrate`.
+    """The results of refits, and a calibrated partition; made by :func:`softecm.calibrate`.
 
     Attributes
     ----------
     partition : CredalPartition
-        Its belief and plausibility of "these two belong together" are the intervals, as nearly as masses can say it.
+        Its belief and plausibility of "these two belong together" approximate the intervals.
     before : CredalPartition
-        What the model said.
+        The model's partition.
     memberships : ndarray of shape (n_boot, n, c)
         Probabilities of the clusters in each refit.
     level : float
-        Part of the refits inside an interval.
+        Share of the refits inside an interval.
     lower, upper : ndarrays of shape (n, c)
         Intervals for "this object belongs to this cluster".
     misfit : float
-        Root of the mean squared difference between what masses say of a pair and its interval.
+        Root mean squared difference between the masses of a pair and its interval.
     form : str
-        What refits took the groups for, such as "round Gaussians".
+        The assumed form of groups, such as "round Gaussians".
     set_lower, set_upper : ndarrays of shape (n, f + 1)
         Intervals for the masses on ∅ and on each focal set of ``before``: between two clusters, or nowhere.
     """
@@ -82,7 +82,7 @@ class Calibration:
         )
 
     def interval(self, i: int, j: int) -> tuple[float, float]:
-        """From where to where the probability lies that objects i and j, counted from 0, belong together."""
+        """Return the interval of the probability that objects i and j, counted from 0, belong together."""
         n = self.memberships.shape[1]
         for number in (i, j):
             if not -n <= number < n:
@@ -91,12 +91,12 @@ class Calibration:
         return float(low[0]), float(high[0])
 
     def decisions(self, clear: float = CLEAR) -> Decisions:
-        """What is said of each object in a word, by the calibrated masses: "clearly" is said where refits agree on it."""
+        """Return one-word decisions from the calibrated masses: "clearly" if the refits agree."""
         return self.partition.decisions(clear)
 
     @cached_property
     def said(self) -> tuple[FloatArray, FloatArray]:
-        """The interval, (n,) each, of what the model says of an object: in its cluster, between clusters, or nowhere."""
+        """Intervals, (n,) each, of the model's decisions: in a cluster, between clusters, or nowhere."""
         rows, columns, c = np.arange(len(self.before)), self.before.masses.argmax(1), self.lower.shape[1]
         single = (columns > 0) & (columns <= c)
         at = np.clip(columns - 1, 0, c - 1)
@@ -104,11 +104,12 @@ class Calibration:
         return low, np.where(single, self.upper[rows, at], self.set_upper[rows, columns])
 
     def coverage(self) -> dict[str, dict[str, float]]:
-        """How often refits lie where masses say, before and after, and inside the intervals of other refits.
+        """Return how often refits are within the masses' bounds, before and after, and in the intervals of other refits.
 
-        For some pairs of objects: ``inside``, the part of the refits' probabilities of "these two belong together" between
-        belief and plausibility, and ``width``, the mean of their difference. ``intervals`` are those of the refits with even
-        numbers, looked at with the odd ones. ``inside`` should be ``level``: more is too cautious, less too sure.
+        For a sample of pairs: ``inside``, the share of the refits' probabilities of "these two belong together" between
+        belief and plausibility, and ``width``, the mean of their difference. ``intervals`` come from the refits with
+        even numbers, checked with the odd ones. ``inside`` should be ``level``: more is too cautious, less
+        overconfident.
         """
         rng, n = np.random.default_rng(0), self.memberships.shape[1]
         i = rng.integers(0, n, LOOKED_AT)
@@ -121,16 +122,16 @@ class Calibration:
 
     @cached_property
     def object_stability(self) -> FloatArray:
-        """For each object, (n,): how likely refits put it, on average, into the cluster the model puts it in."""
+        """Each object's mean probability over refits of the cluster assigned by the model, (n,)."""
         labels = self.before.labels()
         own: FloatArray = self.memberships.mean(0)[np.arange(len(labels)), labels]
         return own
 
     @cached_property
     def cluster_stability(self) -> FloatArray:
-        """For each cluster, (c,): how far refits find it again, by the mean Jaccard index of its members.
+        """Each cluster's recovery by refits, (c,): the mean Jaccard index of its members.
 
-        Below 0.5 a cluster comes apart in other samples; from about 0.75 on it is a stable one.
+        Below 0.5 a cluster falls apart in other samples; from about 0.75 it is stable.
         """
         inside = 1.0 - self.before.masses[:, :1]
         own = np.eye(self.memberships.shape[2])[self.before.labels()] * inside
@@ -142,12 +143,12 @@ class Calibration:
 
     @cached_property
     def stability(self) -> float:
-        """One number for all: agreement of refits with each other, corrected for chance, as ``sweep(resamples=)`` has it."""
+        """Overall agreement of refits with each other, corrected for chance, as in ``sweep(resamples=)``."""
         rows = np.sort(np.random.RandomState(0).permutation(self.memberships.shape[1])[:COMPARED])
         return ring([CredalPartition.from_fuzzy(_added_up(one[rows])) for one in self.memberships])
 
     def to_frame(self, backend: str | None = None) -> Any:
-        """A data frame, one row per object: what is said before and after, its stability, its interval for each cluster."""
+        """Return a data frame, one row per object: decision before and after, stability, interval for each cluster."""
         names = self.before.focal_sets.cluster_names
         columns: dict[str, object] = {
             "before": self.before.decisions().words.tolist(),
@@ -178,43 +179,43 @@ def calibrate(
     progress: bool = False,
     client: object = None,
 ) -> Calibration:
-    r"""Masses that mean what they say: "0.9" happens nine times in ten.
+    r"""Calibrate masses, so that "0.9" happens nine times in ten.
 
-    The model is fitted again to ``n_boot`` resamples of its objects. Each refit gives every object a probability for each
-    cluster, and so every pair a probability :math:`\sum_k P_{ik} P_{jk}` of belonging together; over the refits that makes
-    an interval, and masses are found whose belief and plausibility of "these two belong together" are these intervals
-    (Denœux's Bootclus, for any clusterer and metric).
+    The model is refitted to ``n_boot`` resamples of its objects. Each refit gives every object a probability for each
+    cluster, and so every pair a probability :math:`\sum_k P_{ik} P_{jk}` of belonging together. These have an interval
+    over the refits, and masses are fitted whose belief and plausibility of "these two belong together" are these
+    intervals (Denœux's Bootclus, for any clusterer and metric).
 
-    The probabilities are not the model's masses, which know no frequencies. For squared distances of vectors they are those
-    of a mixture that starts at the model's clusters: Gaussians or, with heavy tails, t distributions, round or of any form,
-    whichever describes the objects best (:mod:`softecm.calibration.mixture`). For other metrics they come from how far each
-    cluster's own objects lie from its prototype (:mod:`softecm.calibration.posterior`), and for models without prototypes
-    they are pignistic. They are right as far as that describes the groups.
+    The probabilities are not the model's masses, which are not calibrated to frequencies. For squared distances of
+    vectors they come from a mixture that starts at the model's clusters: Gaussians or, with heavy tails, t
+    distributions, round or of any form, whichever describes the objects best (:mod:`softecm.calibration.mixture`). For
+    other metrics they follow from the distances of each cluster's own objects to its prototype
+    (:mod:`softecm.calibration.posterior`), and for models without prototypes they are pignistic. They are as accurate
+    as this description of the groups.
 
     Parameters
     ----------
-    model : a fitted estimator of this package
+    model : fitted estimator of this package
     X : the objects it was fitted to
     n_boot : int, default=100
-        Refits. An interval of ``level`` needs 2 / (1 - level) - 1 of them at least.
+        Number of refits. An interval of ``level`` needs at least 2 / (1 - level) - 1 of them.
     level : float, default=0.9
-        How much of the refits an interval holds.
+        Share of the refits inside an interval.
     pairs : {"auto", "all", "some", "none"}, default="auto"
-        Which pairs masses are fitted to: all (up to 1000 objects by default), about 80 for each object (up to 20000), or
-        only pairs of an object and a cluster's prototype, which takes next to no time however many objects there are.
+        Pairs that masses are fitted to: all (up to 1000 objects by default), about 80 per object (up to 20000), or only
+        pairs of an object and a cluster's prototype, which is fast for any number of objects.
     resample : {"auto", "bootstrap", "half"}, default="auto"
-        Draw as many objects with replacement, or half of them without. "auto" draws with replacement where an object drawn
-        twice can count twice, and halves where it would be two equal objects.
+        Draw as many objects with replacement, or half of them without. "auto" draws with replacement if an object drawn
+        twice can have weight 2, and halves if it would become two equal objects.
     warm : bool, default=True
-        Move the model's clusters to where each resample wants them, where the algorithm allows it, instead of looking for
-        them anew.
+        Start refits from the model's clusters, if the algorithm supports it, instead of a new initialization.
     focal_sets : FocalSets, optional
         Sets for the masses; by default single clusters, pairs of them and, with three or more, all together.
     random_state : int, default=0
     journal : path, optional
-        A file that takes down each refit: the same call resumes where an earlier one was stopped, also with more refits.
+        A file that records each refit: the same call resumes an interrupted one, also with more refits.
     progress : bool, default=False
-        Show a bar with the time left on the terminal.
+        Show a progress bar with the remaining time on the terminal.
     client : dask.distributed.Client, optional
         Send the refits to a Dask cluster; model and objects are scattered once.
 
@@ -285,7 +286,7 @@ def _checked(model: object, X: object, n_boot: object, level: object, pairs: obj
 
 
 def _sets(c: int, own: FocalSets) -> FocalSets:
-    """Single clusters, all together, the model's own sets and, of few clusters, all pairs."""
+    """Return single clusters, all together, the model's own sets and, for few clusters, all pairs."""
     whole = tuple(range(c))
     some = FocalSets.up_to(c, 2 if c <= ALL_SETS else 1).sets
     return FocalSets.of(c, [*dict.fromkeys([*some, *own.sets, whole])]).renamed(list(own.names) if own.names else None)
@@ -300,7 +301,7 @@ class _SetMasses(NamedTuple):
 
 
 def _set_ends(before: CredalPartition, rows: IntArray, moved: FloatArray, level: float) -> _SetMasses:
-    """Of the objects ``rows`` what refits (n_boot, rows, f + 1) say, of the others what the model says."""
+    """Return masses of refits (n_boot, rows, f + 1) for the objects ``rows``, the model's masses for the others."""
     ends = _SetMasses(*(before.masses.copy() for _ in range(3)))
     if len(rows):
         low, high = np.quantile(moved, ((1 - level) / 2, (1 + level) / 2), axis=0, method="weibull")
@@ -310,7 +311,7 @@ def _set_ends(before: CredalPartition, rows: IntArray, moved: FloatArray, level:
 
 
 def _with_sets(masses: FloatArray, focal: FocalSets, mean: FloatArray, own: FocalSets) -> FloatArray:
-    """Masses (n, f + 1) of ``focal``: on ∅ what refits say on average; so on sets, for objects that they put between."""
+    """Return masses (n, f + 1) of ``focal``: on ∅, and on sets for objects between clusters, the refits' means."""
     place = {members: j + 1 for j, members in enumerate(focal.sets)}
     several = [(j + 1, place[members]) for j, members in enumerate(own.sets) if len(members) > 1 and members in place]
     whole = np.column_stack([mean[:, 0], masses])
@@ -328,7 +329,7 @@ def _checked_sets(focal: FocalSets, c: int) -> FocalSets:
 
 
 def _ends(memberships: FloatArray, level: float) -> tuple[FloatArray, FloatArray]:
-    """Intervals (n, c) of each object's probabilities."""
+    """Return intervals (n, c) of each object's probabilities."""
     runs, n, c = memberships.shape
     ends, step = np.empty((2, n, c)), max(1, AT_ONCE // (runs * c))
     for a in range(0, n, step):
@@ -349,7 +350,7 @@ def _compared(n: int, pairs: str, rng: np.random.Generator) -> ComparedPairs | N
 
 
 def _owners(n: int, compared: ComparedPairs | None) -> tuple[IntArray, IntArray]:
-    """The pairs that masses are judged by: those they are fitted to, else some."""
+    """Return the pairs to evaluate masses on: those they are fitted to, else a sample."""
     if compared is not None:
         return compared.owners, compared.others
     rng = np.random.default_rng(0)
@@ -358,7 +359,7 @@ def _owners(n: int, compared: ComparedPairs | None) -> tuple[IntArray, IntArray]
 
 
 def _said(partition: CredalPartition, i: IntArray, j: IntArray) -> tuple[FloatArray, FloatArray]:
-    """Belief and plausibility of "i and j belong together", as far as both belong anywhere."""
+    """Return belief and plausibility of "i and j belong together", given that both belong anywhere."""
     masses = partition.masses[:, 1:]
     held = masses.sum(1, keepdims=True)
     whole = np.divide(masses, held, out=np.full_like(masses, 1.0 / masses.shape[1]), where=held > 1e-12)

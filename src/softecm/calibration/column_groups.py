@@ -1,8 +1,8 @@
-r"""Groups as they are, column by column: smoothed counts in place of a formula.
+r"""Nonparametric groups, column by column: smoothed counts instead of a formula.
 
-Where no Gaussian describes the groups (sharp borders, skewed columns), and for tables with categories, a group's density is
-a product over columns, :math:`f_k(x) = \prod_l f_{kl}(x_l)`: of a number a histogram smoothed with an Epanechnikov kernel,
-which ends where the group ends, of a category its share. A missing cell is left out.
+If no Gaussian describes the groups (sharp borders, skewed columns), and for tables with categories, a group's density
+is a product over columns, :math:`f_k(x) = \prod_l f_{kl}(x_l)`: for a number a histogram smoothed with an Epanechnikov
+kernel, which ends where the group ends, for a category its share. Missing cells are skipped.
 """
 
 from __future__ import annotations
@@ -22,12 +22,12 @@ ITERATIONS, TOLERANCE = 4, 1e-3
 HALF = (
     1.2  # half the kernel's width in spreads, for one object: half of what suits a density, so that borders stay sharp
 )
-CELLS_EACH = 4  # cells of the grid in half a kernel
+CELLS_EACH = 4  # grid cells per half kernel
 MOST_CELLS = 128
-REACH = 8.0  # spreads within groups beyond the quartiles: farther numbers lie in the last cell
-FLOOR = 1e-3  # part of a group that lies anywhere in a column, so that nothing is impossible
-LEAST = 1e-6  # of the largest weight of a column: less, and it was set aside
-DRAWN = 1.0  # objects of all groups together that each group's shares of categories are drawn to
+REACH = 8.0  # spreads within groups beyond the quartiles: the last cell contains more extreme numbers
+FLOOR = 1e-3  # share of a group spread over the whole column, so that nothing is impossible
+LEAST = 1e-6  # of the largest weight of a column: columns with less were removed
+DRAWN = 1.0  # prior weight, in objects of all groups together, for each group's shares of categories
 
 
 @dataclass(frozen=True)
@@ -35,22 +35,22 @@ class GridColumn:
     """A column as cells of a grid, or as categories."""
 
     of: IntArray  # (n,), -1 where missing
-    kernel: FloatArray | None  # (cells, cells), what a count adds to the density of each cell; None for categories
+    kernel: FloatArray | None  # (cells, cells), density of each cell from a count; None for categories
     n_cells: int
 
 
 @dataclass(frozen=True)
 class ColumnGroups:
-    """The columns that groups are told apart by."""
+    """The columns that distinguish groups."""
 
     columns: tuple[GridColumn, ...]
     form = "groups as they are in each column"
 
     @classmethod
     def of(cls, x: object, start: FloatArray, weights: FloatArray, *, smooth: bool = False) -> ColumnGroups | None:
-        """Of encoded vectors or rows, with the spreads of groups (n, c) that are near to theirs; None for other objects.
+        """Return the columns of encoded vectors or rows, with spreads in approximate groups (n, c); None for others.
 
-        ``smooth`` takes kernels of twice the width, which suit a density without borders.
+        ``smooth`` doubles the width of kernels, for densities without borders.
         """
         if isinstance(x, EncodedTable):
             numbers, codes = _cells_of(x)
@@ -64,7 +64,7 @@ class ColumnGroups:
         return cls(used) if used else None
 
     def fitted(self, start: FloatArray, weights: FloatArray) -> FloatArray:
-        """Probabilities (runs, n, c) of groups that weights (runs, n) count, some iterations from ``start``: one or each."""
+        """Return probabilities (runs, n, c) of groups for object weights (runs, n), iterated from ``start``."""
         begin = start if start.ndim == 3 else np.repeat(start[None], len(weights), 0)
         shares = np.ascontiguousarray(begin.transpose(0, 2, 1))
         for _ in range(ITERATIONS):
@@ -74,7 +74,7 @@ class ColumnGroups:
         return np.ascontiguousarray(shares.transpose(0, 2, 1))
 
     def log_joint(self, shares: FloatArray, weights: FloatArray) -> FloatArray:
-        """Log-densities (runs, c, n) of all objects in groups of ``shares`` (runs, c, n), their sizes included."""
+        """Return log-densities (runs, c, n) of all objects in groups of ``shares`` (runs, c, n), including group sizes."""
         held = shares * weights[:, None]
         total = held.sum(2)
         logs: FloatArray = np.repeat(
@@ -86,7 +86,7 @@ class ColumnGroups:
 
 
 def _log_density(cells: GridColumn, held: FloatArray) -> FloatArray:
-    """Of each object in each group (runs, c, n)."""
+    """Return the log-density of each object in each group (runs, c, n)."""
     runs, c, n = held.shape
     known = cells.of >= 0
     marks = np.zeros((n, cells.n_cells))
@@ -112,7 +112,7 @@ def _normalised(logs: FloatArray) -> FloatArray:
 
 
 def _grid(column: FloatArray, start: FloatArray, weights: FloatArray, width: float) -> GridColumn:
-    """A column of numbers, NaN where missing, on a grid as fine as its kernel asks for."""
+    """Return a column of numbers, NaN if missing, on a grid with the resolution of its kernel."""
     known = np.isfinite(column)
     held, values = (start * weights[:, None])[known], column[known]
     total = np.maximum(held.sum(0), 1e-300)
@@ -132,7 +132,7 @@ def _grid(column: FloatArray, start: FloatArray, weights: FloatArray, width: flo
 
 
 def _cells_of(x: EncodedTable) -> tuple[list[FloatArray], list[IntArray]]:
-    """Numbers, NaN where missing, and codes, -1 where missing, of the columns that were not set aside."""
+    """Return numbers, NaN if missing, and codes, -1 if missing, of the columns that were not removed."""
     layout = x.layout
     largest = max([*layout.number_weights, *layout.category_weights], default=0.0)
     numbers: list[FloatArray] = []

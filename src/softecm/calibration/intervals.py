@@ -1,7 +1,7 @@
-r"""From memberships of many refits to intervals, and from intervals to masses.
+r"""From memberships of refits to intervals, and from intervals to masses.
 
-Refit b says with probability :math:`R^b_{ij} = \sum_k P^b_{ik} P^b_{jk}` that objects i and j belong together. The interval
-of these is what masses are to say: its lower end is the belief :math:`m_{ij}(\{s\})`, its upper end the plausibility
+In refit b, objects i and j belong together with probability :math:`R^b_{ij} = \sum_k P^b_{ik} P^b_{jk}`. The masses
+shall give the interval of these: its lower end is the belief :math:`m_{ij}(\{s\})`, its upper end the plausibility
 :math:`1 - m_{ij}(\{\neg s\})`.
 
 T. Denœux, "Calibrated model-based evidential clustering using bootstrapping", Information Sciences 528, 2020.
@@ -20,14 +20,14 @@ from softecm.kernels.simplex_qp import RIDGE, fit_rows, sweep_pairs
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
-AT_ONCE = 1 << 17  # probabilities in memory: more of them leave the caches
+AT_ONCE = 1 << 17  # number of probabilities that fit in the cache
 MOST_SWEEPS, STILL = 200, 1e-6
-RULE_OF_THREE = 3.0  # what never happened in n cases happens, with 95 % confidence, in less than 3 of n
+RULE_OF_THREE = 3.0  # an event without occurrence in n cases has, with 95 % confidence, a rate below 3 / n
 
 
 @dataclass(frozen=True)
 class ComparedPairs:
-    """With which others each object is compared: those of i are ``others[starts[i]:starts[i + 1]]``; symmetric."""
+    """The objects compared with each object: those of i are ``others[starts[i]:starts[i + 1]]``; symmetric."""
 
     others: IntArray
     starts: IntArray
@@ -39,13 +39,13 @@ class ComparedPairs:
 
     @staticmethod
     def all_of(n: int) -> ComparedPairs:
-        """Every pair."""
+        """Return every pair."""
         others = np.tile(np.arange(n), (n, 1))[~np.eye(n, dtype=bool)]
         return ComparedPairs(others.astype(np.int64), np.arange(n + 1, dtype=np.int64) * (n - 1))
 
     @staticmethod
     def some_of(n: int, each: int, rng: np.random.Generator) -> ComparedPairs:
-        """So many drawn for each object, and whoever draws it."""
+        """Return ``each`` random partners of each object, symmetrized."""
         drawn = rng.integers(0, n - 1, (n, each))
         drawn += drawn >= np.arange(n)[:, None]  # never itself
         i, j = np.repeat(np.arange(n), each), drawn.ravel()
@@ -57,19 +57,19 @@ class ComparedPairs:
 def bounds(
     memberships: FloatArray, i: IntArray, j: IntArray, level: float, *, method: Literal["weibull", "linear"] = "weibull"
 ) -> tuple[FloatArray, FloatArray]:
-    """The interval of "i and j belong together" over refits, for pairs of objects.
+    """Return the interval over refits of "i and j belong together", for pairs of objects.
 
     Parameters
     ----------
     memberships : ndarray of shape (B, n, c)
-        Of all objects in each refit; NaN where an object was left out.
+        Of all objects in each refit; NaN for objects left out.
     i, j : ndarrays of int
         The pairs.
     level : float
-        Part of the refits inside.
+        Share of the refits inside.
     method : {"weibull", "linear"}
-        How quantiles are read between two refits. With "weibull" another refit lies inside as often as is said; "linear" is
-        R's (and NumPy's) default, which is a little narrower.
+        How quantiles interpolate between refits. With "weibull", another refit is inside with probability ``level``;
+        "linear", the default of R and NumPy, is slightly narrower.
     """
     low, high = np.empty(len(i)), np.empty(len(i))
     ends, step = ((1 - level) / 2, (1 + level) / 2), max(1, AT_ONCE // len(memberships))
@@ -82,7 +82,7 @@ def bounds(
 
 
 def resolved(low: FloatArray, high: FloatArray, n: int) -> tuple[FloatArray, FloatArray]:
-    """Intervals that reach 0 or 1 where n objects can't tell the difference: by the rule of three, less than 3 / n.
+    """Extend intervals to 0 or 1 within the resolution of n objects: by the rule of three, less than 3 / n.
 
     Examples
     --------
@@ -94,7 +94,7 @@ def resolved(low: FloatArray, high: FloatArray, n: int) -> tuple[FloatArray, Flo
 
 
 def compared_bounds(memberships: FloatArray, compared: ComparedPairs, level: float) -> tuple[FloatArray, FloatArray]:
-    """The same for all entries of ``compared``; a pair and its mirror image are counted once."""
+    """The same for all entries of ``compared``; a pair and its mirror image are computed once."""
     i, j, n = compared.owners, compared.others, len(compared.starts) - 1
     once, keys = i < j, np.minimum(i, j) * n + np.maximum(i, j)
     low, high = bounds(memberships, i[once], j[once], level)
@@ -103,19 +103,19 @@ def compared_bounds(memberships: FloatArray, compared: ComparedPairs, level: flo
 
 
 def relations(focal: FocalSets) -> tuple[FloatArray, FloatArray]:
-    """S and C over the non-empty sets: the same single cluster; disjoint."""
+    """Return the matrices S and C over the non-empty sets: the same single cluster; disjoint sets."""
     same = np.diag((focal.cardinalities == 1).astype(np.float64))
     return same, (~focal.intersects[1:, 1:]).astype(np.float64)
 
 
 def misfit(masses: FloatArray, focal: FocalSets, i: IntArray, j: IntArray, low: FloatArray, high: FloatArray) -> float:
-    """The sum over pairs of (belief - low)² + (plausibility - high)²."""
+    """Return the sum over pairs of (belief - low)² + (plausibility - high)²."""
     belief, plausibility = believed(masses, focal, i, j)
     return float(np.square(belief - low).sum() + np.square(plausibility - high).sum())
 
 
 def believed(masses: FloatArray, focal: FocalSets, i: IntArray, j: IntArray) -> tuple[FloatArray, FloatArray]:
-    """Belief and plausibility of "i and j belong together" by masses (n, f) without the empty set."""
+    """Return belief and plausibility of "i and j belong together" for masses (n, f) without the empty set."""
     same, disjoint = relations(focal)
     belief = np.einsum("ia,ia->i", masses[i] @ same, masses[j])
     against = np.einsum("ia,ia->i", masses[i] @ disjoint, masses[j])
@@ -132,9 +132,10 @@ def pair_masses(
     still: float = STILL,
     most: int = MOST_SWEEPS,
 ) -> FloatArray:
-    """Masses (n, f) without the empty set whose beliefs and plausibilities of pairs are nearest to the intervals.
+    """Return masses (n, f) without the empty set that best fit beliefs and plausibilities of pairs to intervals.
 
-    Rows in turn, each exactly, from ``start``, until no mass moves by more than ``still``; the misfit never rises.
+    Rows are solved exactly in turn, from ``start``, until no mass changes by more than ``still``; the misfit never
+    rises.
     """
     masses = np.ascontiguousarray(start, dtype=np.float64).copy()
     same, disjoint = relations(focal)
@@ -147,9 +148,9 @@ def pair_masses(
 
 
 def object_masses(low: FloatArray, high: FloatArray, focal: FocalSets) -> FloatArray:
-    """Masses (n, f) whose belief and plausibility of each cluster are nearest to intervals (n, c).
+    """Return masses (n, f) that best fit belief and plausibility of each cluster to intervals (n, c).
 
-    The same as for pairs of each object with c others that are surely in one cluster each: its prototypes.
+    The same as for pairs of each object with c others that are certainly in one cluster each: its prototypes.
     """
     single = np.eye(len(focal))[:, : focal.n_clusters]  # (f, c)
     outside = 1.0 - focal.membership.astype(np.float64)

@@ -1,9 +1,9 @@
-r"""Groups of vectors as the components of a mixture: what other samples would say of them.
+r"""Groups of vectors as mixture components, for probabilities in other samples.
 
-For squared distances of vectors, probabilities are those of a mixture of Gaussians or, where tails are heavy, of t
-distributions; round and of several sizes, or each of its own form. Which of these describes the objects best is decided
-once, by the Bayesian information criterion; degrees of freedom are estimated in every refit. Prototypes are moved to the
-mixture's means: where groups overlap, fuzzy means are not where those of a mixture are.
+For squared distances of vectors, probabilities are those of a mixture of Gaussians or, with heavy tails, of t
+distributions; round and of different sizes, or each of its own form. The form that describes the objects best is
+selected once, by BIC; degrees of freedom are estimated in every refit. Prototypes are moved to the mixture's means: if
+groups overlap, fuzzy means differ from those of a mixture.
 """
 
 from __future__ import annotations
@@ -24,18 +24,18 @@ from softecm.fit.shape_mixture import kolmogorov
 FloatArray = NDArray[np.float64]
 ROUNDS, STILL = 60, 1e-4
 LEAST = 1e-12  # of the largest size: no cluster is a point
-TAIL = 5.0  # degrees of freedom that a t distribution begins with
-JUDGED = 2_000  # objects by which forms are compared
+TAIL = 5.0  # initial degrees of freedom of t distributions
+JUDGED = 2_000  # objects for comparing forms
 MOST_COLUMNS = 30  # from which groups are round
-SAME = 0.8  # part of the objects that stay in their cluster, else the groups are others
-AT_ONCE = 1 << 17  # probabilities of a batch: what fits into the caches
-DEGREES = np.geomspace(1.5, 60.0, 200)  # of freedom that a t distribution may have
-DESCRIBED = 1.36  # times the root of the number of objects: Kolmogorov's 5 % point
+SAME = 0.8  # share of the objects that must stay in their cluster for groups to be the same
+AT_ONCE = 1 << 17  # number of probabilities of a batch that fit in the cache
+DEGREES = np.geomspace(1.5, 60.0, 200)  # possible degrees of freedom of t distributions
+DESCRIBED = 1.36  # over the root of the number of objects: Kolmogorov's 5 % point
 
 
 @dataclass(frozen=True)
 class Form:
-    """What groups look like.
+    """The form of groups.
 
     Examples
     --------
@@ -43,8 +43,8 @@ class Form:
     ('round Gaussians', 'groups of any form with heavy tails (t distributions)')
     """
 
-    free: bool = False  # each of its own form; else round
-    tail: float = np.inf  # degrees of freedom that t distributions begin with; infinite for Gaussians
+    free: bool = False  # each of its own form; otherwise round
+    tail: float = np.inf  # initial degrees of freedom of t distributions; infinite for Gaussians
 
     def __str__(self) -> str:
         if self.heavy:
@@ -52,7 +52,7 @@ class Form:
         return "Gaussians of any form" if self.free else "round Gaussians"
 
     def parameters(self, c: int, p: int) -> int:
-        """How many numbers describe c groups in p columns."""
+        """Return the number of parameters of c groups in p columns."""
         return c - 1 + c * p + c * (p * (p + 1) // 2 if self.free else 1) + int(np.isfinite(self.tail))
 
     @property
@@ -62,7 +62,7 @@ class Form:
 
 
 def log_density(tails: FloatArray | None, d: FloatArray, log_det: FloatArray, p: int) -> FloatArray:
-    """Of Mahalanobis distances (runs, c, n) in groups with these logarithms of determinants (runs, c).
+    """Return log-densities for Mahalanobis distances (runs, c, n) in groups with log-determinants (runs, c).
 
     ``tails`` (runs,) are the degrees of freedom of t distributions; None for Gaussians.
     """
@@ -78,7 +78,7 @@ def log_density(tails: FloatArray | None, d: FloatArray, log_det: FloatArray, p:
 
 
 def likelier_tails(tails: FloatArray, held: FloatArray, pull: FloatArray, p: int) -> FloatArray:
-    """The next degrees of freedom (runs,) of an EM iteration, from who is held and how far each pulls (runs, c, n)."""
+    """Return the next degrees of freedom (runs,) of an EM iteration, from responsibilities and weights (runs, c, n)."""
     mean = (held * (np.log(pull) - pull)).sum((1, 2)) / np.maximum(held.sum((1, 2)), 1e-300)
     half = (tails + p) / 2
     wanted = -(1.0 + mean + digamma(half) - np.log(half))
@@ -98,14 +98,14 @@ class LastIteration(NamedTuple):
 
 @dataclass(frozen=True)
 class GaussianGroups:
-    """Vectors, in coordinates in which distances are plain squares, and the form of their groups."""
+    """Vectors, in coordinates with plain squared distances, and the form of their groups."""
 
-    x: FloatArray  # (n, p), less its mean
+    x: FloatArray  # (n, p), centred
     form: Form = Form()
 
     @classmethod
     def of(cls, metric: SemiMetric, x: object) -> GaussianGroups | None:
-        """Of encoded objects; None where they are no vectors, or distances no squares."""
+        """Return the groups of encoded objects; None unless they are vectors with squared distances."""
         how = metric.closed_form
         if not how.quadratic or not isinstance(x, Tensor) or x.ndim != 2 or x.layout != torch.strided:
             return None
@@ -118,9 +118,9 @@ class GaussianGroups:
         return cls(np.ascontiguousarray(rows))
 
     def likeliest(self, start: FloatArray, weights: FloatArray, labels: NDArray[np.int64]) -> GaussianGroups | None:
-        """The same with the form that describes the objects best, from probabilities (n, c) near to theirs.
+        """Return the same with the form that describes the objects best, from approximate probabilities (n, c).
 
-        None where no form leaves most objects in their clusters, ``labels`` (n,).
+        None if no form leaves most objects in their clusters, ``labels`` (n,).
         """
         n, p = self.x.shape
         some = np.unique(np.linspace(0, n - 1, min(n, JUDGED)).round().astype(np.int64))
@@ -134,7 +134,7 @@ class GaussianGroups:
         return None if np.isinf(judged[best]) else replace(self, form=best)
 
     def _judged(self, form: Form, start: FloatArray, weights: FloatArray, labels: NDArray[np.int64]) -> float:
-        """Log-likelihood less half its price, -inf where the groups are others by then."""
+        """Return the log-likelihood minus half the penalty; -inf if the groups are no longer the same."""
         ended = replace(self, form=form)._iterated(start.T[None], weights[None])
         stayed = float(weights @ (ended.shares[0].argmax(0) == labels)) / max(float(weights.sum()), 1e-300)
         if stayed < SAME:
@@ -143,13 +143,13 @@ class GaussianGroups:
         return float(ended.fit[0] - 0.5 * price * np.log(max(float(weights.sum()), 1.0)))
 
     def fitted(self, start: FloatArray, weights: FloatArray) -> FloatArray:
-        """Probabilities (runs, n, c) of the mixtures that weights (runs, n) make likeliest, from ``start`` (n, c)."""
+        """Return probabilities (runs, n, c) of the likeliest mixtures for weights (runs, n), from ``start`` (n, c)."""
         begin = np.ascontiguousarray(start.T)[None]
         ended = self._iterated(np.repeat(begin, len(weights), 0), weights)
         return np.ascontiguousarray(ended.shares.transpose(0, 2, 1))
 
     def describes(self, start: FloatArray, weights: FloatArray) -> bool:
-        """Whether the objects lie as far from their own centre as the form says (Kolmogorov-Smirnov, 5 %)."""
+        """Whether the distances to the objects' own centres have the form's distribution (Kolmogorov-Smirnov, 5 %)."""
         ended, p = self._iterated(np.ascontiguousarray(start.T)[None], weights[None]), self.x.shape[1]
         own = ended.shares[0].argmax(0)
         squares = ended.squares[0, own, np.arange(len(own))]
@@ -157,7 +157,7 @@ class GaussianGroups:
         return bool(kolmogorov(squares, held, p, tail) * np.sqrt(held.sum()) <= DESCRIBED)
 
     def _iterated(self, shares: FloatArray, weights: FloatArray) -> LastIteration:
-        """Shares (runs, c, n) moved until each run's stand still."""
+        """Iterate shares (runs, c, n) until each run converges."""
         runs, tails = np.arange(len(shares)), np.full(len(shares), self.form.tail)
         ended = LastIteration(np.empty_like(shares), np.empty_like(shares), tails.copy(), np.empty(len(shares)))
         pull = np.ones_like(shares)
@@ -179,7 +179,7 @@ class GaussianGroups:
     def _moved(
         self, shares: FloatArray, pull: FloatArray, tails: FloatArray, weights: FloatArray
     ) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray, FloatArray]:
-        """An iteration: means, sizes and tails from who is held; shares, pulls, squares (runs, c, n) from these."""
+        """Run one iteration: means, sizes and tails from the shares; new shares, pulls, squares (runs, c, n) from these."""
         held, heavy, p = shares * weights[:, None], self.form.heavy, self.x.shape[1]
         total = np.maximum(held.sum(2), 1e-300)
         pulled = held * pull if heavy else held
@@ -199,14 +199,14 @@ class GaussianGroups:
         return odds, pull, squares, tails, fit
 
     def _distances(self, means: FloatArray) -> FloatArray:
-        """Squares, to means (runs, c, p): (runs, c, n)."""
+        """Return squared distances to means (runs, c, p): (runs, c, n)."""
         d = (-2.0 * means) @ self.x.T
         d += np.einsum("np,np->n", self.x, self.x)
         d += np.einsum("rcp,rcp->rc", means, means)[..., None]
         return np.maximum(d, 0.0, out=d)
 
     def _round(self, means: FloatArray, pulled: FloatArray, total: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Distances in units of each group's own size, and logarithms of determinants (runs, c)."""
+        """Return distances in units of each group's own size, and log-determinants (runs, c)."""
         d, p = self._distances(means), self.x.shape[1]
         size = np.einsum("rcn,rcn->rc", pulled, d) / (p * total)
         size = np.maximum(size, np.maximum(LEAST * size.max(1, keepdims=True), 1e-300))
@@ -214,7 +214,7 @@ class GaussianGroups:
         return d, p * np.log(size)
 
     def _free(self, means: FloatArray, pulled: FloatArray, total: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """The same in each group's own covariance, to which one object of the size of all groups is added."""
+        """The same with each group's own covariance, with one added object of the size of all groups."""
         runs, c, p = means.shape
         d, log_det = np.empty((runs, c, len(self.x))), np.empty((runs, c))
         for r in range(runs):

@@ -1,12 +1,13 @@
-r"""From distances to probabilities: how likely each cluster is, by how far its own objects lie from its prototype.
+r"""From distances to probabilities of clusters, by the distances of each cluster's own objects to its prototype.
 
-Distances of a cluster's objects to its prototype are taken for a Gamma distribution with shape :math:`\kappa` (half the
-number of columns for squared distances of vectors, else estimated, one for all clusters) and scale :math:`T_k`, so that
+Distances of a cluster's objects to its prototype are modelled by a Gamma distribution with shape :math:`\kappa` (half
+the number of columns for squared distances of vectors, otherwise estimated, one for all clusters) and scale
+:math:`T_k`, so that
 
 .. math:: P_{ik} \propto \pi_k T_k^{-\kappa} \exp(-d_{ik} / T_k).
 
-For squared distances of vectors these are the probabilities of a mixture of round Gaussians; there the mixture itself is
-fitted (:mod:`softecm.calibration.mixture`).
+For squared distances of vectors these would be the probabilities of a mixture of round Gaussians; there the mixture
+itself is fitted (:mod:`softecm.calibration.mixture`).
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ LEAST = 1e-12  # of the largest scale: no cluster is a point
 
 
 def from_distances(distances: FloatArray, weights: FloatArray, shape: float | None = None) -> FloatArray:
-    """Probabilities (n, c) from distances to the clusters' prototypes; ``weights`` (n,) say whom they are learned from.
+    """Return probabilities (n, c) from distances to the clusters' prototypes, learned with ``weights`` (n,).
 
     Examples
     --------
@@ -29,7 +30,7 @@ def from_distances(distances: FloatArray, weights: FloatArray, shape: float | No
     array([[1.  , 0.  ],
            [0.99, 0.01]])
     """
-    d = np.ascontiguousarray(distances.T)  # clusters first: long rows are summed faster
+    d = np.ascontiguousarray(distances.T)  # clusters first: sums over long rows are faster
     shares = np.eye(len(d))[:, d.argmin(0)]
     for _ in range(ROUNDS):
         before, shares = shares, _probabilities(d, shares * weights, shape)
@@ -39,7 +40,7 @@ def from_distances(distances: FloatArray, weights: FloatArray, shape: float | No
 
 
 def _probabilities(distances: FloatArray, held: FloatArray, shape: float | None) -> FloatArray:
-    """One step: scales and shares of the clusters from who is held (c, n), probabilities (c, n) from these."""
+    """Run one step: scales and shares of the clusters from memberships (c, n), then probabilities (c, n)."""
     total = np.maximum(held.sum(1), 1e-300)
     mean = np.einsum("cn,cn->c", held, distances) / total
     if shape is None:

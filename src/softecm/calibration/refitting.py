@@ -1,4 +1,4 @@
-"""A clusterer fitted again to resamples of its objects, batch by batch, resumable, here or on a cluster."""
+"""A clusterer refitted to resamples of its objects, batch by batch, resumable, locally or on a cluster."""
 
 from __future__ import annotations
 
@@ -47,12 +47,12 @@ from softecm.spaces.raw import raw_data
 FloatArray = NDArray[np.float64]
 Resample: TypeAlias = Literal["auto", "bootstrap", "half"]
 MOST_AT_ONCE = 32
-CONCERNED = 0.01  # mass beside single clusters from which an object may lie between them, or nowhere
+CONCERNED = 0.01  # mass outside single clusters from which an object may be between them, or nowhere
 
 
 @dataclass(frozen=True)
 class Refitting:
-    """What is refitted, and how: sent to a worker once, prepared there once."""
+    """What is refitted, and how: sent to and prepared by each worker once."""
 
     model: Any
     X: Any
@@ -62,12 +62,12 @@ class Refitting:
 
     @property
     def shape(self) -> tuple[int, int]:
-        """Objects and clusters."""
+        """Number of objects and clusters."""
         return len(self.model.labels_), int(self.model.focal_sets_.n_clusters)
 
     @cached_property
     def ready(self) -> EncodedModel | None:
-        """The model with its objects, where refits can go on from it; None where each begins anew."""
+        """The model with its objects, if refits can continue from it; None if each starts anew."""
         if not self.warm or not _weighable(self.model):
             return None
         encoded = _ready(self.model, self.X)
@@ -75,42 +75,42 @@ class Refitting:
 
     @property
     def bootstrap(self) -> bool:
-        """Whether objects are drawn with replacement; where copies are no other objects, halves of them are the default."""
+        """Whether to draw objects with replacement; the default is halves if copies count as separate objects."""
         return self.resample == "bootstrap" or (self.resample == "auto" and self.ready is not None)
 
     @property
     def form(self) -> str:
-        """What groups are taken for, and why."""
+        """The assumed form of groups, and why."""
         if self.ready is not None and self.ready.smooth is not None:
             return self.ready.form
         return "objects around a prototype" if _has_prototypes(self.model) else "what the model's masses say"
 
     @property
     def way(self) -> str:
-        """All that changes the numbers, beside model and objects."""
+        """Everything that changes the numbers, except model and objects."""
         kind = "anew" if self.ready is None else "moved"
         return f"{'bootstrap' if self.bootstrap else 'half'} {kind} {self.random_state} {self.form}"
 
     @property
     def at_once(self) -> int:
-        """Refits of a batch."""
+        """Number of refits per batch."""
         if self.ready is None or self.ready.smooth is None:
             return 1
         return int(np.clip(AT_ONCE // (self.shape[0] * self.shape[1]), 1, MOST_AT_ONCE))
 
     @cached_property
     def concerned(self) -> NDArray[np.int64]:
-        """The objects that the model puts beside single clusters, however little."""
+        """The objects with any mass outside single clusters in the model."""
         masses = self.model.partition_.masses
         return np.flatnonzero(1.0 - masses[:, 1 : self.shape[1] + 1].sum(1) > CONCERNED).astype(np.int64)
 
     @property
     def set_shape(self) -> tuple[int, int]:
-        """Objects whose masses on sets are taken from refits, and columns of the mass matrix."""
+        """Number of objects whose masses on sets come from refits, and of columns of the mass matrix."""
         return len(self.concerned), len(self.model.focal_sets_) + 1
 
     def refitted(self, numbers: Sequence[int]) -> tuple[FloatArray, FloatArray]:
-        """Of the refits of these numbers: probabilities (len(numbers), n, c), and masses of those concerned."""
+        """Return probabilities (len(numbers), n, c) of these refits, and masses of the objects concerned."""
         counts = np.stack([_counts(self.shape[0], b, self.random_state, self.bootstrap) for b in numbers])
         ready = self.ready
         if ready is None:
@@ -125,7 +125,7 @@ class Refitting:
 
 
 def _counts(n: int, b: int, random_state: int, bootstrap: bool) -> FloatArray:
-    """How often each object is in resample b: drawn with replacement, or half of them once, which vary as much."""
+    """Return the count of each object in resample b: with replacement, or half of them once, with equal variance."""
     rng = np.random.default_rng((random_state, b))
     if bootstrap:
         return rng.multinomial(n, np.full(n, 1.0 / n)).astype(np.float64)
@@ -142,26 +142,26 @@ class EncodedModel:
     algorithm: Algorithm[Any]
     objects: InMemory[Encoded]
     fitted: PrototypeModel
-    inside: FloatArray  # (n,), how far each object belongs anywhere
-    learned: FloatArray  # (n,), how far each object counts: tails of t distributions hold those that belong nowhere
-    smooth: GaussianGroups | ColumnGroups | None  # where distances are squares
-    sharp: ColumnGroups | None  # groups as they are, where no mixture describes them
+    inside: FloatArray  # (n,), mass outside the empty set
+    learned: FloatArray  # (n,), weight of each object in a fit: tails of t distributions include outliers
+    smooth: GaussianGroups | ColumnGroups | None  # for squared distances
+    sharp: ColumnGroups | None  # nonparametric groups, if no mixture describes them
     start: FloatArray  # (n, c), probabilities by the model's own clusters
 
     @property
     def moves(self) -> bool:
-        """Whether a fit can go on from the prototypes of another."""
+        """Whether a fit can continue from the prototypes of another."""
         return not self.objects.metric.discrete and not self.algorithm.starts_at_masses
 
     @property
     def form(self) -> str:
-        """What groups are taken for."""
+        """The assumed form of groups."""
         smooth = "" if self.smooth is None else str(self.smooth.form)
         sharp = self.sharp is not None and smooth != self.sharp.form
         return f"{smooth} and, where these fit poorly, {ColumnGroups.form}" if sharp else smooth
 
     def memberships(self, counts: FloatArray, numbers: Sequence[int]) -> FloatArray:
-        """Probabilities (runs, n, c) of the groups of resamples; every second with sharp borders where there may be some."""
+        """Return probabilities (runs, n, c) of groups of resamples; every second one with sharp borders, if possible."""
         assert self.smooth is not None
         shares = self.smooth.fitted(self.start, counts * self.learned)
         odd = np.flatnonzero(np.asarray(numbers) % 2)
@@ -170,13 +170,13 @@ class EncodedModel:
         return shares
 
     def moved_masses(self, memberships: FloatArray, counts: FloatArray, rows: NDArray[np.int64]) -> FloatArray:
-        """Masses of some objects where the model's prototypes are moved as far as a refit moves the groups' means."""
+        """Return masses of some objects after moving the model's prototypes like a refit moves the groups' means."""
         moved = self._means(memberships, counts) - self._own_means
         last = self.fitted.prototypes
         return self.masses_at(last[: moved.shape[0]] + moved.to(last), rows)
 
     def masses_at(self, clusters: Tensor, rows: NDArray[np.int64]) -> FloatArray:
-        """Masses (rows, f + 1) of some objects by the model with clusters in other places, and sets between them."""
+        """Return masses (rows, f + 1) of some objects by the model with other clusters, and sets between them."""
         model, places = self.fitted, clusters
         if not model.follows and len(model.focal) > len(clusters):
             middles = set_barycenters(self.objects.metric, model.focal, clusters[None], None)[0]
@@ -189,11 +189,11 @@ class EncodedModel:
         return self._means(self.start, np.ones_like(self.inside))
 
     def _means(self, memberships: FloatArray, counts: FloatArray) -> Tensor:
-        """Of the groups (c, *shape)."""
+        """Return the means of the groups (c, *shape)."""
         weights = torch.as_tensor(memberships * (counts * self.inside)[:, None]).to(self.objects.dtype)
         like = self.fitted.prototypes[: weights.shape[1]].to(self.objects.dtype)
         sums = self.objects.metric.closed_form.sums(self.objects.x.cpu(), like, weights)
-        assert sums is not None  # distances are quadratic where groups are densities
+        assert sums is not None  # distances are quadratic if groups are densities
         means: Tensor = sums.moment / sums.curvature.clamp_min(1e-30)
         return means
 
@@ -207,7 +207,7 @@ def _ready(model: Any, X: object) -> EncodedModel:
     raw = raw_data(X)
     choice = choose_for(chosen.metric, raw, chosen.n_clusters)
     metric, own = resolve_metric(choice.metric, None), model.model_
-    if type(metric.make_space()) is not type(own.space):  # the evidence of the fit was for other units of the columns
+    if type(metric.make_space()) is not type(own.space):  # the fit's choice was for other units of the columns
         metric = SquaredEuclidean() if isinstance(own.metric, SetQuadratic) else own.metric
     algorithm = model._algorithm(metric)
     objects = in_memory(algorithm, chosen, metric, model, raw.without(choice.left_out), None, runs=1)
@@ -231,7 +231,7 @@ def _ready(model: Any, X: object) -> EncodedModel:
 
 
 def _moved(ready: EncodedModel, counts: FloatArray, rows: NDArray[np.int64]) -> tuple[FloatArray, FloatArray]:
-    """The model's clusters moved to where these weights want them, what the distances to them say, and masses."""
+    """Refit the model's clusters to these weights; return probabilities from the distances, and masses."""
     learned = counts * ready.inside
     objects, c = ready.objects, ready.fitted.focal.n_clusters
     weights = torch.as_tensor(counts, dtype=objects.dtype, device=objects.device)
@@ -250,7 +250,7 @@ def _moved(ready: EncodedModel, counts: FloatArray, rows: NDArray[np.int64]) -> 
 def _anew(
     model: Any, X: object, counts: FloatArray, b: int, concerned: NDArray[np.int64]
 ) -> tuple[FloatArray, FloatArray]:
-    """A fit of the resample from scratch, its clusters numbered as the model's: probabilities, and masses of some."""
+    """Fit a resample from scratch and match its clusters; return probabilities, and masses of some."""
     rows = np.repeat(np.arange(len(counts)), counts.astype(np.int64))
     again = clone(model)
     if "random_state" in again.get_params(False):
@@ -270,20 +270,20 @@ def _anew(
 
 
 def _into(shares: FloatArray, own: FloatArray) -> NDArray[np.int64]:
-    """The model's cluster for each cluster of a refit; those it has not go to where most of their objects are."""
+    """Return the model's cluster for each cluster of a refit; extra ones map to the cluster of most of their objects."""
     into = matching(shares, own)
     return np.where(into < own.shape[1], into, (shares.T @ own).argmax(1)).astype(np.int64)
 
 
 def _numbered(shares: FloatArray, own: FloatArray) -> FloatArray:
-    """Memberships with the clusters of a model, (n, c)."""
+    """Return memberships with the clusters of a model, (n, c)."""
     matched = np.zeros_like(own)
     np.add.at(matched.T, _into(shares, own), shares.T)
     return matched
 
 
 def _on_sets(masses: FloatArray, focal: FocalSets, into: NDArray[np.int64], own: FocalSets) -> FloatArray:
-    """Masses on the model's sets; what is on another set is shared among its clusters."""
+    """Return masses on the model's sets; clusters share the mass of other sets."""
     place = {members: j + 1 for j, members in enumerate(own.sets)}
     moved = np.zeros((len(masses), len(own) + 1))
     moved[:, 0] = masses[:, 0]
@@ -299,17 +299,17 @@ def _has_prototypes(model: object) -> bool:
 
 
 class Refits(NamedTuple):
-    """What refits say."""
+    """The results of refits."""
 
-    memberships: FloatArray  # (n_boot, n, c), clusters numbered as the model's
-    masses: FloatArray  # (n_boot, concerned, f + 1), of the objects that may lie between clusters or nowhere
+    memberships: FloatArray  # (n_boot, n, c), clusters numbered like the model's
+    masses: FloatArray  # (n_boot, concerned, f + 1), of the objects that may be between clusters or nowhere
 
 
-Batch = tuple[Sequence[int], Refits]  # numbers of refits, and what they say
+Batch = tuple[Sequence[int], Refits]  # numbers of refits, and their results
 
 
 class CalibrationInterrupted(KeyboardInterrupt):
-    """Refits were stopped by Ctrl-C; the text says how many were done and how to go on."""
+    """Refits were stopped by Ctrl-C; the message says how many were done and how to resume."""
 
 
 def refits(
@@ -320,7 +320,7 @@ def refits(
     progress: bool = False,
     client: object = None,
 ) -> Refits:
-    """Refits of all numbers."""
+    """Return all refits."""
     if journal is None:
         return _all(refitting, n_boot, None, progress, client)
     model = refitting.model
@@ -340,7 +340,7 @@ def _described(model: Any) -> list[tuple[str, str]]:
 
 
 def _all(refitting: Refitting, n_boot: int, book: Journal | None, progress: bool, client: object) -> Refits:
-    """What the journal does not have yet is done, batch by batch."""
+    """Run what the journal does not have yet, batch by batch."""
     size = 8.0 * n_boot * (math.prod(refitting.shape) + math.prod(refitting.set_shape))
     check_memory(2.0 * size, f"what {n_boot} refits say of {refitting.shape[0]} objects", "100 refits are usual.")
     refits = Refits(np.empty((n_boot, *refitting.shape)), np.empty((n_boot, *refitting.set_shape)))
@@ -377,7 +377,7 @@ def _put(refits: Refits, numbers: Sequence[int], batch: Refits) -> None:
 
 
 def _run(refitting: Refitting, todo: Sequence[int], client: Any) -> Iterator[Batch]:
-    """Batches as they are finished: here, or on a cluster."""
+    """Yield batches as they complete: locally, or on a cluster."""
     step = refitting.at_once
     batches = [todo[a : a + step] for a in range(0, len(todo), step)]
     if client is None:
@@ -393,9 +393,9 @@ def _run(refitting: Refitting, todo: Sequence[int], client: Any) -> Iterator[Bat
 
 
 def run_batch(refitting: Refitting, numbers: Sequence[int]) -> Batch:
-    """Some refits; a plain function, so that other processes can run it."""
+    """Run some refits; a plain function, so that other processes can run it."""
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # a refit that has not quite converged says what it says
+        warnings.simplefilter("ignore")  # nearly converged refits are fine
         return numbers, Refits(*refitting.refitted(numbers))
 
 
@@ -407,7 +407,7 @@ def _row(one: Refits) -> Mapping[str, str]:
 
 
 def _read(row: Mapping[str, Any], refitting: Refitting) -> Refits | None:
-    """What a journal's row holds; None where it is something else."""
+    """Return the content of a journal's row; None if it is not a refit."""
     shapes = {"memberships": refitting.shape, "masses": refitting.set_shape}
     try:
         parts = {

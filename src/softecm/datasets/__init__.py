@@ -1,4 +1,4 @@
-"""Data sets: small ones embedded, made ones, and public ones read through their loaders or from a folder."""
+"""Data sets: small embedded ones, generated ones, and public ones read through loaders or from a folder."""
 
 from softecm.datasets.series import load_atrial_fibrillation as load_atrial_fibrillation
 from softecm.datasets.series import load_basic_motions as load_basic_motions

@@ -15,7 +15,7 @@ SHAPES = ("cylinder", "bell", "funnel")
 
 
 def _shape(kind: str, length: int, rng: np.random.RandomState, scale: float = 1.0) -> NDArray[np.float64]:
-    """One event of Saito's recipe: it starts, lasts and peaks at random."""
+    """Return one event of Saito's recipe: random start, length and height."""
     start = rng.randint(length // 8, length // 4 + 1)
     end = start + rng.randint(length // 4, 3 * length // 4 + 1)
     t = np.arange(length)
@@ -32,20 +32,20 @@ def make_cbf(
     noise: float = 1.0,
     random_state: int | np.random.RandomState | None = None,
 ) -> Bunch:
-    """Cylinder, Bell and Funnel: three shapes whose start, length and height vary, under noise.
+    """Generate Cylinder, Bell and Funnel: three shapes with random start, length and height, plus noise.
 
     Parameters
     ----------
     n_per_class : int, default=50
     length : int, default=128
     noise : float, default=1.0
-        Standard deviation of what is added to every step.
+        Standard deviation of the noise of every step.
     random_state : int, RandomState or None
 
     Returns
     -------
     bunch : Bunch
-        ``data`` (n, length, 1), classes in a row; ``target``; ``target_names``; ``DESCR``.
+        ``data`` (n, length, 1), sorted by class; ``target``; ``target_names``; ``DESCR``.
 
     Examples
     --------
@@ -72,7 +72,7 @@ def make_bell_funnel_mixture(
     noise: float = 1.0,
     random_state: int | np.random.RandomState | None = None,
 ) -> Bunch:
-    """Bells, funnels, and series that are both: a bell in the first half and a funnel in the second (M-shaped).
+    """Generate bells, funnels, and series with both: a bell in the first half and a funnel in the second (M-shaped).
 
     Parameters are those of :func:`make_cbf`.
 
@@ -98,19 +98,19 @@ def make_bell_funnel_mixture(
 
 
 def load_series(name: str, *, split: str | None = "train") -> Bunch:
-    """A set of the UEA/UCR archives, through aeon; from the folder ``SOFTECM_DATA`` where that is set.
+    """Load a set of the UEA/UCR archives, through aeon, or from the folder ``SOFTECM_DATA`` if set.
 
     Parameters
     ----------
     name : str
-        As the archives spell it, for example "ERing".
+        Spelled as in the archives, for example "ERing".
     split : {"train", "test"} or None, default="train"
         None: both.
 
     Returns
     -------
     bunch : Bunch
-        ``data``: (n, steps, channels), or a list of (steps, channels) where lengths differ; ``target`` (int);
+        ``data``: (n, steps, channels), or a list of (steps, channels) if lengths differ; ``target`` (int);
         ``target_names``; ``DESCR``.
     """
     try:
@@ -136,15 +136,15 @@ def load_series(name: str, *, split: str | None = "train") -> Bunch:
 
 
 def load_ering(split: str | None = "train") -> Bunch:
-    """ERing: six finger gestures, 4 channels of 65 steps; the paper uses the training part (30 series)."""
+    """Load ERing: six finger gestures, 4 channels of 65 steps; the paper uses the training part (30 series)."""
     return load_series("ERing", split=split)
 
 
 def load_basic_motions(split: str | None = "train") -> Bunch:
-    """BasicMotions: standing, walking, running, badminton; 6 channels of 100 steps; the paper uses the training part."""
+    """Load BasicMotions: standing, walking, running, badminton; 6 channels, 100 steps; the paper uses the training part."""
     return load_series("BasicMotions", split=split)
 
 
 def load_atrial_fibrillation(split: str | None = "train") -> Bunch:
-    """AtrialFibrillation: three kinds of heart rhythm, 2 channels of 640 steps; the paper uses the training part."""
+    """Load AtrialFibrillation: three heart rhythms, 2 channels of 640 steps; the paper uses the training part."""
     return load_series("AtrialFibrillation", split=split)

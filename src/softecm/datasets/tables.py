@@ -23,11 +23,11 @@ def _split(names: str) -> tuple[str, ...]:
 
 @dataclass(frozen=True)
 class DataSource:
-    """Where a table comes from and what its columns are: categories, unless they are named as another kind."""
+    """The source of a table and its columns, which are categories unless listed as another kind."""
 
     title: str
     file: str  # inside the folder
-    uci: int  # number at the UCI repository
+    uci: int  # id at the UCI repository
     columns: str  # of the file, in order
     target: str
     numeric: tuple[str, ...] = ()
@@ -43,7 +43,7 @@ class DataSource:
 
     @property
     def nominal(self) -> tuple[str, ...]:
-        """The columns that hold categories."""
+        """The categorical columns."""
         others = {self.target, self.left_out, *self.numeric, *self.ordinal}
         return tuple(name for name in self.names if name not in others)
 
@@ -105,7 +105,7 @@ SOURCES: dict[str, DataSource] = {
 
 
 def _read(name: str) -> pd.DataFrame:
-    """The file as a frame of text, missing cells empty; from the folder, else from UCI."""
+    """Return the file as a frame of text, with missing cells empty; from the folder or UCI."""
     import pandas as pd
 
     source = SOURCES[name]
@@ -130,7 +130,7 @@ def _download(source: DataSource, loader: str) -> pd.DataFrame:
         raise ImportError(f"{loader} needs ucimlrepo: pip install 'softecm[data]'. {remedy}") from error
     try:
         frame = fetch_ucirepo(id=source.uci).data.original
-    except Exception as error:  # whatever the network or the site has to say
+    except Exception as error:  # any error of the network or the site
         raise OSError(
             f"{loader} could not download UCI {source.uci} ({source.title}) through ucimlrepo: {error}. {remedy}"
         ) from error
@@ -150,7 +150,7 @@ def _bunch(name: str) -> Bunch:
         if column in source.numeric:
             columns[column] = pd.to_numeric(cells).astype(float)
         elif column in source.nominal or column in source.ordinal:
-            # Codes are names here: 1.0 and 1 are the same one.
+            # Codes are names here: 1.0 and 1 are equal.
             cells = cells.map(lambda v: re.sub(r"\.0+$", "", v.strip()), na_action="ignore")
             levels = sorted(cells.dropna().unique(), key=lambda v: (len(v), v) if v.isdigit() else (0, v))
             columns[column] = pd.Categorical(cells, categories=levels, ordered=column in source.ordinal)
@@ -172,47 +172,47 @@ def _bunch(name: str) -> Bunch:
 
 
 def load_abalone() -> Bunch:
-    """Abalone: 4177 shells, 8 numbers, 3 classes (the sex).
+    """Load Abalone: 4177 shells, 8 numbers, 3 classes (the sex).
 
-    Every loader here reads the folder named by the environment variable ``SOFTECM_DATA`` where it is set, and downloads
-    from the UCI repository through ``ucimlrepo`` otherwise.
+    All loaders here read the folder named by the environment variable ``SOFTECM_DATA`` if it is set, and otherwise
+    download from the UCI repository through ``ucimlrepo``.
 
     Returns
     -------
     bunch : Bunch
-        ``data``: a pandas data frame, numbers as floats, categories and ordered levels as categorical types, gaps empty;
-        ``target`` (n,): the class, counted from 0; ``target_names``; ``feature_names``; ``DESCR``.
+        ``data``: a pandas data frame, numbers as floats, categories and ordered levels as categorical types, missing
+        cells empty; ``target`` (n,): the class, counted from 0; ``target_names``; ``feature_names``; ``DESCR``.
     """
     return _bunch("abalone")
 
 
 def load_ecoli() -> Bunch:
-    """Ecoli: 336 proteins, 7 numbers, 8 sites; see :func:`load_abalone` for where it comes from and what is returned."""
+    """Load Ecoli: 336 proteins, 7 numbers, 8 sites; source and result as for :func:`load_abalone`."""
     return _bunch("ecoli")
 
 
 def load_glass() -> Bunch:
-    """Glass: 214 splinters, 9 numbers, 6 types; see :func:`load_abalone` for where it comes from and what is returned."""
+    """Load Glass: 214 fragments, 9 numbers, 6 types; source and result as for :func:`load_abalone`."""
     return _bunch("glass")
 
 
 def load_breast_cancer() -> Bunch:
-    """Breast cancer, Ljubljana: 286 cases, 9 categories with 9 gaps, 2 classes; returned as by :func:`load_abalone`."""
+    """Load breast cancer, Ljubljana: 286 cases, 9 categories, 9 missing cells, 2 classes; see :func:`load_abalone`."""
     return _bunch("breast_cancer")
 
 
 def load_lung() -> Bunch:
-    """Lung cancer: 32 cases, 56 categories with 5 gaps, 3 classes; returned as by :func:`load_abalone`."""
+    """Load lung cancer: 32 cases, 56 categories, 5 missing cells, 3 classes; see :func:`load_abalone`."""
     return _bunch("lung")
 
 
 def load_soybean() -> Bunch:
-    """Soybean (small): 47 plants, 35 categories, 4 diseases; returned as by :func:`load_abalone`."""
+    """Load Soybean (small): 47 plants, 35 categories, 4 diseases; see :func:`load_abalone`."""
     return _bunch("soybean")
 
 
 def load_cleveland() -> Bunch:
-    """Heart disease, Cleveland: 303 patients, 13 mixed attributes with 6 gaps; returned as by :func:`load_abalone`.
+    """Load heart disease, Cleveland: 303 patients, 13 mixed attributes, 6 missing cells; see :func:`load_abalone`.
 
     ``target`` is 1 for patients with narrowed vessels; ``severity`` has the original grades 0 to 4.
     """
@@ -224,20 +224,20 @@ def load_cleveland() -> Bunch:
 
 
 def load_heart() -> Bunch:
-    """Heart disease, Statlog: 270 patients, 13 mixed attributes, 2 classes; returned as by :func:`load_abalone`."""
+    """Load heart disease, Statlog: 270 patients, 13 mixed attributes, 2 classes; see :func:`load_abalone`."""
     return _bunch("heart")
 
 
 def load_credit() -> Bunch:
-    """Credit approval: 690 applications, 15 mixed attributes with 67 gaps, 2 classes; as by :func:`load_abalone`."""
+    """Load credit approval: 690 cases, 15 mixed attributes, 67 missing cells, 2 classes; see :func:`load_abalone`."""
     return _bunch("credit")
 
 
 def load_hepatitis() -> Bunch:
-    """Hepatitis: 155 patients, 19 mixed attributes with 167 gaps, 2 classes; returned as by :func:`load_abalone`."""
+    """Load hepatitis: 155 patients, 19 mixed attributes, 167 missing cells, 2 classes; see :func:`load_abalone`."""
     return _bunch("hepatitis")
 
 
 def load_cmc() -> Bunch:
-    """Contraceptive method choice: 1473 women, 9 mixed attributes, 3 classes; returned as by :func:`load_abalone`."""
+    """Load contraceptive method choice: 1473 women, 9 mixed attributes, 3 classes; see :func:`load_abalone`."""
     return _bunch("cmc")

@@ -1,4 +1,4 @@
-"""Data that need no file: the paper's Diamond, blobs with outliers, gaps and categories, and bananas."""
+"""Data without files: the paper's Diamond, blobs with outliers, missing cells and categories, and bananas."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ DIAMOND = (
 
 
 def load_diamond() -> Bunch:
-    """The twelve points of the paper's section 5.1: two diamonds, two objects between them, one outlier.
+    """Load the twelve points of the paper's section 5.1: two diamonds, two objects between them, one outlier.
 
     Returns
     -------
@@ -47,20 +47,20 @@ def make_blobs(
     outliers: int = 0,
     random_state: int | np.random.RandomState | None = None,
 ) -> Bunch:
-    """Gaussian groups around equally distant centres, objects midway between pairs of them, and outliers.
+    """Generate Gaussian groups around equidistant centres, objects midway between pairs of them, and outliers.
 
     Parameters
     ----------
     n_samples : int, default=300
-        Objects in the groups, shared out as evenly as can be.
+        Objects in the groups, of sizes as equal as possible.
     n_clusters, n_features : int
-        With at least ``n_clusters - 1`` features all centres are equally far apart; with fewer they lie on a circle.
+        With at least ``n_clusters - 1`` features all centres are equidistant; with fewer they are on a circle.
     spread : float, default=1.0
         Standard deviation of a group.
     distance : float, default=6.0
         Distance between neighbouring centres.
     between, outliers : int, default=0
-        How many objects to add midway between two random centres, and far from everything.
+        Number of objects midway between two random centres, and far from everything.
     random_state : int, RandomState or None
 
     Returns
@@ -115,14 +115,14 @@ def make_bananas(
     noise: float = 1.0,
     random_state: int | np.random.RandomState | None = None,
 ) -> Bunch:
-    """Two bent groups, each in the other's bow: round clusters don't suit them, links or neighbours help.
+    """Generate two interlocking arcs: round clusters don't fit them, links or neighbours help.
 
     Parameters
     ----------
     n_samples : int, default=400
-        At least 2; the second group has the odd one.
+        At least 2; the second group gets an odd one.
     radius : float, default=5.0
-        Of the arcs.
+        Radius of the arcs.
     noise : float, default=1.0
         Standard deviation of the distance from an arc, in each direction.
     random_state : int, RandomState or None
@@ -152,7 +152,7 @@ def make_bananas(
 
 
 def arcs(along: NDArray[np.float64], target: NDArray[np.int64], radius: float) -> NDArray[np.float64]:
-    """Points so far along the first or the second of two bows, from 0 to 1."""
+    """Return points at these positions along the first or the second arc, from 0 to 1."""
     angle = np.pi * np.where(target == 0, 0.125 + 1.25 * along, 0.375 - 1.25 * along)
     points: NDArray[np.float64] = radius * np.column_stack([np.sin(angle), np.cos(angle)])
     return points - 0.75 * radius * target[:, None]
@@ -169,17 +169,17 @@ def make_mixed_blobs(
     missing: float = 0.0,
     random_state: int | np.random.RandomState | None = None,
 ) -> Bunch:
-    """Groups in a table of numbers and categories, with cells missing at random.
+    """Generate groups in a table of numbers and categories, with cells missing at random.
 
     Parameters
     ----------
     n_samples, n_clusters, n_numeric, n_categorical : int
     n_levels : int, default=4
-        Categories of each categorical column; every group has a favourite in each.
+        Categories of each categorical column, one of which is each group's favourite.
     purity : float, default=0.8
-        Chance that an object shows its group's favourite; otherwise any category.
+        Probability that an object has its group's favourite; otherwise any category.
     missing : float, default=0.0
-        Share of cells that are left empty.
+        Share of missing cells.
     random_state : int, RandomState or None
 
     Returns

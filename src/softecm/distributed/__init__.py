@@ -1,7 +1,7 @@
-"""Data beyond one machine's memory: blocks streamed from disk, or spread over a Dask cluster.
+"""Data larger than one machine's memory: blocks streamed from disk, or distributed over a Dask cluster.
 
-``SoftECM`` and ``ECM`` take ``dask.array``, ``dask.dataframe``, lists of delayed blocks (of series, say) and
-:class:`ParquetBlocks` where they take an array. Nothing of the size of the data comes to the client.
+``SoftECM`` and ``ECM`` accept ``dask.array``, ``dask.dataframe``, lists of delayed blocks (of series, say) and
+:class:`ParquetBlocks` instead of an array. The client never holds anything of the size of the data.
 """
 
 from softecm.distributed.objects import choose_for_blocks as choose_for_blocks

@@ -26,7 +26,7 @@ TRIES = 4  # of one pass over the blocks, each after the loss of a worker
 
 
 class Cluster(Engine):
-    """All blocks at once, each on the worker that holds it; only merged answers travel."""
+    """All blocks at once, each on the worker that holds it; only merged results are transferred."""
 
     def __init__(self, source: Source, client: Client) -> None:
         assert source.delayed is not None  # the caller streams the others
@@ -44,7 +44,7 @@ class Cluster(Engine):
                 )
 
     def over_raw(self, function: Callable[[Raw], T], merge: Callable[[T, T], T], weights: Weights | None) -> T:
-        """Described where they are read."""
+        """Run on the raw blocks where they are read."""
         payload = packed(function)
         parts = [self._task(run_packed, payload, name, raw, own) for name, raw, own in self._raw(weights)]
         return self._merged(parts, merge)
@@ -61,7 +61,7 @@ class Cluster(Engine):
         return task
 
     def _merged(self, parts: Sequence[Delayed], merge: Callable[[T, T], T], homes: Iterable[str] = ()) -> T:
-        """The answers merged by a tree of tasks; the last one comes to the client."""
+        """Merge the results by a tree of tasks, the last of which runs on the client."""
         payload = packed(merge)
         while len(parts) > 1:
             parts = [self._task(_merge, payload, parts[i : i + FAN_IN]) for i in range(0, len(parts), FAN_IN)]
@@ -69,7 +69,7 @@ class Cluster(Engine):
         return merged
 
     def encoded(self, encode: Encoder, weights: Weights | None, facts: Facts, placement: Placement) -> Scattered:
-        """Each block encoded once and kept by its worker; a lost one is read and encoded again."""
+        """Encode each block once, kept by its worker; a lost one is read and encoded again."""
         payload, blocks = packed(encode), list(zip(self._raw(weights), facts.firsts, strict=True))
 
         def task(i: int) -> Delayed:
@@ -79,15 +79,15 @@ class Cluster(Engine):
         return ClusterObjects(sum(facts.lengths), facts.weight, placement, self, Held(self.client, task, len(blocks)))
 
     def close(self) -> None:
-        """The workers forget the blocks when nothing refers to them."""
+        """Do nothing: the workers free the blocks when nothing refers to them."""
 
 
 class Held:
-    """Encoded blocks, and the workers they were given to.
+    """Encoded blocks and their assigned workers.
 
-    A task that is tied to a worker waits for ever once all workers are gone, even where others are allowed: Dask does not
-    look at it again when another one joins. So the blocks of a worker that is gone are given to others by new tasks, and
-    only these are tied, not the reading of the source, which has the same name every time.
+    A task that is tied to a worker waits forever once all workers are gone, even if others are allowed: Dask does not
+    reconsider it when another one joins. So new tasks assign the blocks of a lost worker to others, and only these are
+    tied, not the reading of the source, which has the same name every time.
     """
 
     def __init__(self, client: Client, task: Callable[[int], Delayed], count: int) -> None:
@@ -97,7 +97,7 @@ class Held:
         self.renew()
 
     def renew(self) -> None:
-        """Give out the blocks that are with no worker, as many to each as its threads are worth."""
+        """Assign the blocks without a worker, in proportion to the workers' threads."""
         from dask.base import annotate
 
         there = some_workers(self.client)
@@ -120,9 +120,9 @@ class ClusterObjects(ObjectsInBlocks):
     held: Held
 
     def total(self, function: Callable[[Block], T], merge: Callable[[T, T], T]) -> T:
-        """One pass: a task a block, and a tree of merges."""
+        """Run one pass: a task per block, and a tree of merges."""
         payload = packed(function)
-        # A task, not scattered data: should its worker die, the scheduler can make it again.
+        # A task instead of scattered data, so that the scheduler can recompute it if its worker dies.
         shared = payload if len(payload) < INLINE else self.cluster._task(_same, payload)
         for _ in range(TRIES):
             held = self.held
@@ -135,7 +135,7 @@ class ClusterObjects(ObjectsInBlocks):
 
 
 def shares(n: int, threads: Sequence[int]) -> list[int]:
-    """How many of n things each gets, in proportion to threads.
+    """Divide n things in proportion to threads.
 
     Examples
     --------
@@ -146,11 +146,11 @@ def shares(n: int, threads: Sequence[int]) -> list[int]:
     return [int(count) for count in np.diff(ends, prepend=0)]
 
 
-# ------------------------------------------------------------------ what runs on the workers
+# ------------------------------------------------------------------ on the workers
 
 
 def packed(function: Callable[..., object]) -> bytes:
-    """A function with its arguments as bytes, which Dask does not look into."""
+    """Return a function with its arguments as bytes, which Dask does not inspect."""
     import cloudpickle
 
     data: bytes = cloudpickle.dumps(function)
@@ -162,7 +162,7 @@ def _same(payload: bytes) -> bytes:
 
 
 def run_packed(payload: bytes, name: str, data: Data, weights: ArrayLike | None) -> Any:
-    """What a packed function says of a raw block."""
+    """Return the result of a packed function for a raw block."""
     function = pickle.loads(payload)
     with_threads(None)
     return function(Raw(name, data, None if weights is None else np.asarray(weights, dtype=np.float64)))
@@ -187,13 +187,11 @@ def _merge(payload: bytes, parts: list[object]) -> object:
 
 
 def with_threads(n_jobs: int | None) -> None:
-    """A task has one thread unless told otherwise: Dask counts on that when it runs several at once."""
+    """Set the number of threads of a task, by default one: Dask assumes it when it runs several at once."""
     import torch
 
     wanted = 1 if n_jobs is None else max(1, n_jobs)
-    own = (
-        multiprocessing.parent_process() is not None
-    )  # torch's threads are the whole process's: leave the user's alone
+    own = multiprocessing.parent_process() is not None  # torch's threads are per process: leave the user's alone
     if own and torch.get_num_threads() != wanted:
         torch.set_num_threads(wanted)
     set_threads(wanted)

@@ -1,4 +1,4 @@
-"""Checks a raw block, says what it adds to the fit of a space and a metric, and encodes it."""
+"""Validation, description and encoding of a raw block."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from softecm.spaces.scattered import Block
 
 @dataclass(frozen=True)
 class Facts:
-    """What the first pass learns of the blocks."""
+    """What the first pass learns about the blocks."""
 
     first: str  # name of the first block
     look: tuple[tuple[str | int, str], ...]  # columns and types
@@ -31,11 +31,11 @@ class Facts:
 
     @property
     def firsts(self) -> list[int]:
-        """Number of each block's first object."""
+        """Index of each block's first object."""
         return [0, *np.cumsum(self.lengths)[:-1].tolist()]
 
     def merge(self, other: Facts) -> Facts:
-        """Neighbouring blocks together; blocks that differ in their columns are refused."""
+        """Merge neighbouring blocks; raise an error for different columns."""
         if self.look != other.look or self.n_features != other.n_features:
             raise ValueError(
                 f"{other.first} must have the columns and types of {self.first}, {_listed(self)}; got {_listed(other)}. "
@@ -59,7 +59,7 @@ def _listed(facts: Facts) -> str:
 
 
 def describe(raw: Raw, *, space: Space, owner: str) -> Facts:
-    """The facts of one block."""
+    """Return the facts of one block."""
     with naming(raw.name):
         probe = type(owner, (BaseEstimator,), {})()
         data = _filled(raw)
@@ -78,7 +78,7 @@ def describe(raw: Raw, *, space: Space, owner: str) -> Facts:
 
 
 def check_weights_of(raw: Raw, n: int) -> NDArray[np.float64]:
-    """A block's weights; a block may weigh nothing, all of them may not."""
+    """Return a block's weights, which may all be zero in one block, not in all of them."""
     weights = np.asarray(raw.weights, dtype=np.float64)
     if len(weights) != n:
         raise ValueError(f"sample_weight must have one number per object, {n}; got {len(weights)}.")
@@ -92,7 +92,7 @@ def _filled(raw: Raw) -> Data:
 
 
 def look(data: Data) -> tuple[tuple[str | int, str], ...]:
-    """Names and types of the columns; nothing for series, which are checked by their channels."""
+    """Return names and types of the columns; nothing for series, which are checked by their channels."""
     if hasattr(data, "column_names"):
         return tuple((str(name), str(kind)) for name, kind in zip(data.column_names, data.schema.types, strict=True))
     if hasattr(data, "dtypes") and hasattr(data, "columns"):
@@ -108,7 +108,7 @@ def _kind(dtype: object) -> str:
 
 @dataclass(frozen=True)
 class Encoder:
-    """From a raw block to what the distances see; a function that travels to workers."""
+    """Encodes raw blocks; a function that is sent to workers."""
 
     space: Space
     metric: SemiMetric | None
@@ -119,7 +119,7 @@ class Encoder:
     trusted: bool = False  # the same blocks were checked before
 
     def __call__(self, raw: Raw) -> Block:
-        """The encoded block; its first object's number is the engine's to fill in."""
+        """Return the encoded block; the engine sets the index of its first object."""
         with naming(raw.name):
             if self.trusted and isinstance(self.space, RealVectors) and isinstance(raw.data, np.ndarray):
                 x: Encoded = self.space.encode(raw.data)
@@ -127,7 +127,7 @@ class Encoder:
                 x = self.space.encode(self._checked(raw))
             weights = None if raw.weights is None else torch.as_tensor(raw.weights, dtype=self.dtype)
             if self.metric is not None:
-                self.metric.fitted(x, weights)  # lets a metric remember what it needs of each object
+                self.metric.fitted(x, weights)  # lets a metric cache what it needs of each object
             return Block(raw.name, 0, x, weights)
 
     def _checked(self, raw: Raw) -> Data:

@@ -1,6 +1,6 @@
-"""Two ways to go over blocks: one after the other in this process, or all at once on a Dask cluster.
+"""Two ways to process blocks: one after another in this process, or all at once on a Dask cluster.
 
-Both give ``merge`` the same pairs in the same order, so that both give the same bits.
+Both call ``merge`` with the same pairs in the same order, so that results are bitwise equal.
 """
 
 from __future__ import annotations
@@ -22,13 +22,13 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 END = object()  # after the last item
-FAN_IN = 8  # answers merged by one task of a cluster; a power of two, so that the tree is that of pairs
-INLINE = 1 << 16  # bytes of a function that every task carries by itself; a larger one is sent once to each worker
-SHARE = 0.5  # of a worker's memory that one block may take
+FAN_IN = 8  # results merged by one task of a cluster; a power of two, so that the tree is that of pairs
+INLINE = 1 << 16  # bytes of a function included in every task; a larger one is sent once to each worker
+SHARE = 0.5  # maximum share of a worker's memory for one block
 
 
 class Tree(Generic[T]):
-    """Merges values as they come: neighbours first, then pairs of pairs.
+    """Merges values as they arrive: neighbours first, then pairs of pairs.
 
     Examples
     --------
@@ -44,7 +44,7 @@ class Tree(Generic[T]):
         self._stack: list[tuple[int, T]] = []
 
     def add(self, value: T) -> None:
-        """One more value at the end."""
+        """Append a value."""
         level = 0
         while self._stack and self._stack[-1][0] == level:
             value = self._merge(self._stack.pop()[1], value)
@@ -52,7 +52,7 @@ class Tree(Generic[T]):
         self._stack.append((level, value))
 
     def result(self) -> T:
-        """All of them merged."""
+        """Return all of them merged."""
         value = self._stack.pop()[1]
         while self._stack:
             value = self._merge(self._stack.pop()[1], value)
@@ -60,14 +60,14 @@ class Tree(Generic[T]):
 
 
 class Placement(NamedTuple):
-    """Where a block is computed: the device asked for, how much work an object is, how many threads to use."""
+    """Where to compute a block: the requested device, the work per object, the number of threads."""
 
     device: str | torch.device
     work: float
     n_jobs: int | None
 
     def moved(self, block: Block) -> Block:
-        """The block on its device."""
+        """Return the block on its device."""
         device = choose_device(self.device, self.work * len(block.objects))
         if device.type == "cpu":
             return block
@@ -76,56 +76,56 @@ class Placement(NamedTuple):
 
 
 class Engine(ABC):
-    """Goes over the blocks of a source."""
+    """Processes the blocks of a source."""
 
     @abstractmethod
     def over_raw(self, function: Callable[[Raw], T], merge: Callable[[T, T], T], weights: Weights | None) -> T:
-        """``function`` of every raw block, merged."""
+        """Apply ``function`` to every raw block, and merge the results."""
 
     @abstractmethod
     def encoded(self, encode: Encoder, weights: Weights | None, facts: Facts, placement: Placement) -> Scattered:
-        """The blocks as the distances see them."""
+        """Return the encoded blocks."""
 
     @abstractmethod
     def close(self) -> None:
-        """Give back files and memory."""
+        """Release files and memory."""
 
 
 # ------------------------------------------------------------------ in this process
 
 
 def ahead(items: Iterator[T]) -> Iterator[T]:
-    """The same items, the next one read by another thread while the last is used."""
+    """Yield the same items, reading the next one in another thread while one is used."""
     with ThreadPoolExecutor(1, "softecm-reader") as pool:
         following = pool.submit(next, items, END)
         while (item := following.result()) is not END:
             following = pool.submit(next, items, END)
             yield cast("T", item)
-            del item  # it may be large, and the next may take long to come
+            del item  # it may be large, and the next may take long
 
 
 class Streaming(Engine):
-    """One block after the other; while one is computed, the next is read."""
+    """One block after another; while one is computed, the next is read."""
 
     def __init__(self, source: Source) -> None:
         self.source = source
         self._scratch: Scratch | None = None
 
     def raw(self, weights: Weights | None) -> Iterator[Raw]:
-        """Raw blocks with their weights."""
+        """Yield raw blocks with their weights."""
         for i, data in enumerate(self.source.read()):
             own = None if weights is None else computed(weights[i])
             yield Raw(self.source.name(i), data, own)
 
     def over_raw(self, function: Callable[[Raw], T], merge: Callable[[T, T], T], weights: Weights | None) -> T:
-        """One after the other."""
+        """Process one block after another."""
         tree = Tree(merge)
         for raw in ahead(self.raw(weights)):
             tree.add(function(raw))
         return tree.result()
 
     def encoded(self, encode: Encoder, weights: Weights | None, facts: Facts, placement: Placement) -> Scattered:
-        """Read and encoded again in every pass where that is cheap, else put aside in a scratch file."""
+        """Read and encode again in every pass if that is cheap, otherwise use a scratch file."""
 
         def blocks() -> Iterator[Block]:
             for first, raw in zip(facts.firsts, self.raw(weights), strict=True):
@@ -146,7 +146,7 @@ class Streaming(Engine):
 
 @dataclass(frozen=True)
 class ObjectsInBlocks(Scattered, ABC):
-    """How many objects there are, what they weigh, and where their blocks are computed."""
+    """Number and weight of the objects, and where their blocks are computed."""
 
     n_objects: int
     weight_sum: float
@@ -168,7 +168,7 @@ class StreamedObjects(ObjectsInBlocks):
     blocks: Callable[[], Iterator[Block]]
 
     def total(self, function: Callable[[Block], T], merge: Callable[[T, T], T]) -> T:
-        """One pass."""
+        """Run one pass."""
         tree = Tree(merge)
         for block in ahead(self.blocks()):
             tree.add(named(function, self.placement.moved(block)))
@@ -176,6 +176,6 @@ class StreamedObjects(ObjectsInBlocks):
 
 
 def named(function: Callable[[Block], T], block: Block) -> T:
-    """``function`` of a block; an error says which block it was."""
+    """Apply ``function`` to a block; name the block in errors."""
     with naming(block.name):
         return function(block)

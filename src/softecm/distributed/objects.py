@@ -1,4 +1,4 @@
-"""Objects in blocks, on disk or on a cluster, ready to be clustered; predictions for other such objects."""
+"""Objects in blocks, on disk or on a cluster, prepared for clustering; predictions for such objects."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ D = TypeVar("D", bound=Described)
 
 @dataclass(frozen=True)
 class InBlocks(Objects[Scattered]):
-    """Objects that stay where they are."""
+    """Objects that are never gathered."""
 
     center: Tensor  # (1, *shape), the barycentre of all
     source: Source
@@ -52,19 +52,19 @@ class InBlocks(Objects[Scattered]):
         return len(self.x)
 
     def from_center(self, q: float) -> float:
-        """The weighted quantile of the distances to the barycentre of all, without gathering them."""
+        """Return the weighted quantile of the distances to the barycentre of all, without gathering them."""
         return passes.quantile(self.x, partial(passes.distances_of_block, metric=self.metric, point=self.center), q)
 
     def seeded(self, n_clusters: int, draw: Draw, rng: np.random.RandomState) -> Tensor:
-        """k-means|| with the metric itself."""
+        """Initialize by k-means|| with the metric itself."""
         return seed_scattered(draw.kind, self.metric, self.space, self.x, n_clusters, draw.runs, rng)
 
     def like(self) -> Tensor:
-        """The barycentre."""
+        """Return the barycentre."""
         return self.center
 
     def sample(self, size: int) -> InMemory[Tensor]:
-        """Objects drawn in proportion to their weights, each as the prototype that would sit on it."""
+        """Sample objects in proportion to their weights, each as the prototype at its position."""
         places = arrivals(self.x, self.metric, self.space, size)
         counts = np.full(len(places), self.weight / len(places))
         cpu, distances = torch.device("cpu"), distances_of(self.metric, places, self.center)[:, 0].double().numpy()
@@ -74,20 +74,20 @@ class InBlocks(Objects[Scattered]):
         )  # fmt: skip
 
     def nearest_spread(self, model: PrototypeModel) -> tuple[float, float]:
-        """Two exact quantiles, without gathering the distances."""
+        """Return two exact quantiles, without gathering the distances."""
         median = passes.quantile(self.x, partial(passes.roots_to_nearest, model=model), 0.5)
         return median, passes.quantile(self.x, partial(passes.roots_to_nearest, model=model, center=median), 0.5)
 
     def second_nearest(self, model: PrototypeModel) -> NDArray[np.float64]:
-        """One pass."""
+        """Compute it in one pass."""
         return self.x.total(partial(passes.two_nearest_of_block, model=model), operator.add)
 
     def content(self) -> int:
-        """The sum of the blocks' numbers."""
+        """Return the sum of the blocks' digests."""
         return passes.content(self.x, self.space)
 
     def partition(self, model: PrototypeModel) -> ScatteredPartition:
-        """The credal partition a model gives these objects: computed where they are."""
+        """Return a model's credal partition of these objects, computed block by block."""
         encoder = replace(self.encoder, metric=None)
         return ScatteredPartition(self.source, encoder, model, len(self.x), self.lengths)
 
@@ -100,7 +100,7 @@ def opened(
     X: object,
     sample_weight: ArrayLike | DaskArray | None,
 ) -> Iterator[tuple[Algorithm[Any], InBlocks]]:
-    """Blocks ready to be clustered, and the algorithm for their metric, until the fit is over."""
+    """Return blocks prepared for clustering, and the algorithm for their metric, for the duration of a fit."""
     source = source_of(X)
     metric = resolve_metric(chosen.metric, source.look)
     algorithm = algorithm_for(metric)
@@ -137,7 +137,7 @@ def _refuse(algorithm: Algorithm[object], metric: SemiMetric, chosen: Settings, 
 
 
 def needs_memory(owner: str) -> str:
-    """What an algorithm that does not go over blocks says of them."""
+    """Return the error message of an algorithm without support for blocks."""
     return f"{owner} needs all objects in memory; got blocks. Use SoftECM or ECM, or X.compute() if the data fit."
 
 
@@ -178,14 +178,14 @@ def _prepared(
     spread = passes.mean_distance(x, metric, center)
     names = None if facts.names is None else np.asarray(facts.names, dtype=object)
     columns = Columns(facts.n_features, names)
-    cpu = torch.device("cpu")  # where the prototypes are; every block says where it is computed
+    cpu = torch.device("cpu")  # of the prototypes; every block has its own device
     return InBlocks(
         metric, space, x, cpu, x.weight, spread, columns, np.empty(0), None, center, source, encoder, facts.lengths
     )
 
 
 def _lengths(engine: Engine, sample_weight: ArrayLike | DaskArray | None) -> tuple[int, ...] | None:
-    """Rows of each block, counted only where weights in memory must be cut like them."""
+    """Return the number of rows per block, counted only if weights in memory must be split likewise."""
     if sample_weight is None or hasattr(sample_weight, "to_delayed"):
         return None
     lengths: tuple[int, ...] = engine.over_raw(_count, operator.add, None)
@@ -206,18 +206,18 @@ def _merge(a: D | None, b: D | None) -> D | None:
 
 
 def predict_scattered(model: PrototypeModel, owner: str, columns: Columns, X: object) -> ScatteredPartition:
-    """The credal partition of other objects in blocks, computed when it is asked for."""
+    """Return the credal partition of other objects in blocks, computed on request."""
     names = None if columns.names is None else tuple(map(str, columns.names))
     encoder = Encoder(model.space, None, owner, columns.n_features, names, model.prototypes.dtype)
     return ScatteredPartition(source_of(X), encoder, model)
 
 
 def choose_for_blocks(metric: object, source: Source, n_clusters: int | None) -> MetricChoice:
-    """The choice where ``metric`` is "auto", told in the log; else what was asked for.
+    """Resolve ``metric="auto"``, with a log line; return any other metric unchanged.
 
-    Types alone tell series and categories; gaps and units of numbers take a pass, which naming the metric saves. Columns
-    are taken as they are: that one is an id shows only when all rows are together. How the views of series count is judged
-    by the first block.
+    Types alone identify series and categories; missing values and units of numbers need a pass, which naming the metric
+    avoids. Columns are not examined: an id is recognizable only from all rows together. The weights of series' views
+    are learned from the first block.
     """
     if metric not in (AUTO, SERIES_AUTO):
         return MetricChoice(metric, REQUESTED)

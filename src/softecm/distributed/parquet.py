@@ -18,23 +18,23 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from pyarrow.parquet import RowGroupMetaData
 
-BLOCK_BYTES = 16 << 20  # of a block as float64: some of them are in memory at once
+BLOCK_BYTES = 16 << 20  # of a block as float64; several are in memory at once
 NUMBERS = ("int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64", "halffloat", "float", "double")
 
 
 class ParquetBlocks(Source):
-    """The rows of a Parquet file in blocks that fit in memory; give it to ``fit`` in place of an array.
+    """The rows of a Parquet file in blocks that fit in memory; pass it to ``fit`` instead of an array.
 
     Parameters
     ----------
     path : path of the file
     columns : list of str, optional
-        The columns to cluster by; all of them by default.
+        The columns to cluster by; all by default.
     memory : int, optional
-        Bytes that may be used; a row group that would not fit is refused, and blocks are cut smaller.
+        Bytes to use; blocks are split accordingly, and a row group that doesn't fit raises an error.
     transform : callable, optional
-        From a pyarrow table to the block that is clustered, a data frame, say. By default columns of numbers become an
-        array, and other tables stay as they are.
+        Converts a pyarrow table to the block to cluster, such as a data frame. By default numeric columns become an
+        array, and other tables are unchanged.
 
     Examples
     --------
@@ -93,13 +93,13 @@ class ParquetBlocks(Source):
         return len(self._blocks)
 
     def name(self, i: int) -> str:
-        """The rows it holds."""
+        """Return the rows of the block."""
         first = sum(rows for _, rows in self._blocks[:i])
         return f"rows {first + 1} to {first + self._blocks[i][1]} of {self.path}"
 
     @property
     def lengths(self) -> list[int]:
-        """Rows of each block."""
+        """Number of rows of each block."""
         return [rows for _, rows in self._blocks]
 
     @property
@@ -108,13 +108,13 @@ class ParquetBlocks(Source):
         return np.empty((0, len(self.columns))) if self.numeric else self._block(self.schema.empty_table())
 
     def beside(self, columns: Sequence[str]) -> ParquetBlocks:
-        """Other columns of the same rows, block by block, as tables."""
+        """Return other columns of the same rows, block by block, as tables."""
         other = ParquetBlocks(self.path, columns, transform=_same)
         other._blocks = self._blocks
         return other
 
     def read(self) -> Iterator[Data]:
-        """Blocks in order: arrays where all columns are numbers, tables where not."""
+        """Yield blocks in order: arrays if all columns are numeric, otherwise tables."""
         import pyarrow as pa
 
         with parquet_library().ParquetFile(self.path, pre_buffer=False, buffer_size=1 << 20) as file:
@@ -141,19 +141,19 @@ def _same(table: pa.Table) -> pa.Table:
 
 
 def parquet_library() -> ModuleType:
-    """``pyarrow.parquet``, imported only where it is needed."""
+    """Import ``pyarrow.parquet`` on demand."""
     return import_module("pyarrow.parquet")
 
 
 def _group(group: RowGroupMetaData, columns: Sequence[str]) -> tuple[int, int]:
-    """Rows of a row group, and the bytes of some of its columns."""
+    """Return the rows of a row group, and the bytes of some of its columns."""
     chunks = [group.column(j) for j in range(group.num_columns)]
     size = sum(c.total_uncompressed_size for c in chunks if c.path_in_schema.split(".")[0] in columns)
     return int(group.num_rows), int(size)
 
 
 def _cut(groups: Sequence[int], most: int) -> list[tuple[tuple[int, ...], int]]:
-    """Blocks as (row groups, rows): small groups together, large ones cut."""
+    """Return blocks as (row groups, rows): small groups merged, large ones split."""
     blocks: list[tuple[tuple[int, ...], int]] = []
     waiting: list[int] = []
     rows = 0
@@ -172,7 +172,7 @@ def _cut(groups: Sequence[int], most: int) -> list[tuple[tuple[int, ...], int]]:
 
 
 def _runs(blocks: Sequence[tuple[tuple[int, ...], int]]) -> Iterator[tuple[tuple[int, ...], list[int]]]:
-    """Neighbouring blocks of the same row groups together."""
+    """Group neighbouring blocks of the same row groups."""
     run: list[int] = []
     for i, (group, rows) in enumerate(blocks):
         run.append(rows)
@@ -182,7 +182,7 @@ def _runs(blocks: Sequence[tuple[tuple[int, ...], int]]) -> Iterator[tuple[tuple
 
 
 def _exactly(batches: Iterator[pa.RecordBatch], rows: Sequence[int]) -> Iterator[pa.Table]:
-    """Tables of exactly so many rows each, whatever the reader's batches are."""
+    """Yield tables with exactly these numbers of rows, whatever the reader's batches."""
     import pyarrow as pa
 
     held: list[pa.RecordBatch] = []
@@ -196,7 +196,7 @@ def _exactly(batches: Iterator[pa.RecordBatch], rows: Sequence[int]) -> Iterator
 
 
 def _numbers(column: pa.ChunkedArray) -> NDArray[np.floating]:
-    """A column as floats, NaN where missing."""
+    """Return a column as floats, NaN if missing."""
     import pyarrow as pa
 
     if column.null_count and not pa.types.is_floating(column.type):

@@ -1,4 +1,4 @@
-"""A credal partition whose masses stay where the objects are."""
+"""A credal partition computed where the objects are."""
 
 from __future__ import annotations
 
@@ -38,10 +38,10 @@ Values: TypeAlias = Callable[[CredalPartition], Array]
 
 @dataclass(frozen=True, eq=False)
 class ScatteredPartition:
-    """The credal partition of objects in blocks: computed where they are, when it is asked for.
+    """The credal partition of objects in blocks, computed on request and where they are.
 
-    ``masses``, ``labels()``, ``pignistic()``, ``belief()`` and ``plausibility()`` are Dask arrays; ``blocks()`` gives one
-    :class:`CredalPartition` after the other; ``to_parquet`` writes all of them; ``compute()`` fetches everything.
+    ``masses``, ``labels()``, ``pignistic()``, ``belief()`` and ``plausibility()`` are Dask arrays; ``blocks()`` yields
+    one :class:`CredalPartition` after another; ``to_parquet`` writes all of them; ``compute()`` gathers everything.
     """
 
     source: Source
@@ -53,16 +53,16 @@ class ScatteredPartition:
 
     @property
     def focal_sets(self) -> FocalSets:
-        """The sets that have a column."""
+        """The sets with a column."""
         return self.model.focal
 
     def rename(self, names: Names) -> ScatteredPartition:
-        """The same with names for its clusters; see :meth:`CredalPartition.rename`."""
+        """Return the partition with names for its clusters; see :meth:`CredalPartition.rename`."""
         return replace(self, model=replace(self.model, focal=self.model.focal.renamed(names)), _known={})
 
     @property
     def is_lazy(self) -> bool:
-        """Whether masses, labels and the like are Dask arrays; of a file's partition they go block by block."""
+        """Whether masses, labels and the like are Dask arrays; a file's partition is available only block by block."""
         return self.source.delayed is not None
 
     @property
@@ -77,7 +77,7 @@ class ScatteredPartition:
         encoder, model = self.encoder, self.model
         return lambda raw: model.partition(encoder(raw).objects)
 
-    # -------------------------------------------------------------- lazily, with Dask
+    # -------------------------------------------------------------- lazy, with Dask
 
     @property
     def masses(self) -> DaskArray:
@@ -85,32 +85,32 @@ class ScatteredPartition:
         return self._array(lambda part: part.masses, np.float64, len(self.focal_sets) + 1)
 
     def labels(self, rule: LabelRule = "pignistic") -> DaskArray:
-        """Clusters (n,) as a Dask array."""
+        """Return clusters (n,) as a Dask array."""
         return self._array(lambda part: part.labels(rule), np.intp, None)
 
     def pignistic(self, normalise: Normalisation = "dempster") -> DaskArray:
-        """Pignistic probabilities (n, c) as a Dask array."""
+        """Return pignistic probabilities (n, c) as a Dask array."""
         return self._array(lambda part: part.pignistic(normalise), np.float64, self.n_clusters)
 
     def belief(self, normalise: Normalisation = "dempster") -> DaskArray:
-        """Beliefs (n, c) as a Dask array."""
+        """Return beliefs (n, c) as a Dask array."""
         return self._array(lambda part: part.belief(normalise), np.float64, self.n_clusters)
 
     def plausibility(self, normalise: Normalisation = "dempster") -> DaskArray:
-        """Plausibilities (n, c) as a Dask array."""
+        """Return plausibilities (n, c) as a Dask array."""
         return self._array(lambda part: part.plausibility(normalise), np.float64, self.n_clusters)
 
     def decisions(self, clear: float = CLEAR) -> DaskArray:
-        """What is said of each object, (n,) words as a Dask array; ``totals(clear).decisions()`` counts them."""
+        """Return one-word decisions (n,) as a Dask array; ``totals(clear).decisions()`` counts them."""
         clear = checked_clear(clear)
         return self._array(lambda part: part.decisions(clear).words, object, None)
 
     def doubt(self) -> DaskArray:
-        """Doubt (n,) as a Dask array."""
+        """Return doubt (n,) as a Dask array."""
         return self._array(CredalPartition.doubt, np.float64, None)
 
     def outlier_scores(self) -> DaskArray:
-        """Masses on the empty set (n,) as a Dask array."""
+        """Return masses on the empty set (n,) as a Dask array."""
         return self._array(lambda part: part.masses[:, 0], np.float64, None)
 
     def _array(self, of: Values, dtype: DTypeLike, width: int | None) -> DaskArray:
@@ -134,13 +134,13 @@ class ScatteredPartition:
     # -------------------------------------------------------------- one pass
 
     def blocks(self) -> Iterator[CredalPartition]:
-        """The partition of one block after the other, in order."""
+        """Yield the partition of one block after another, in order."""
         of_raw = self._of_raw()
         for raw in ahead(Streaming(self.source).raw(None)):
             yield of_raw(raw)
 
     def totals(self, clear: float = CLEAR) -> PartitionTotals:
-        """Counts and means over all objects; "clearly" is said from a belief of ``clear`` on."""
+        """Return counts and means over all objects; ``clear`` is the minimum belief for "clearly"."""
         if checked_clear(clear) not in self._known:
             of_raw, merge = self._of_raw(), PartitionTotals.merge
             counts = engine_for(self.source).over_raw(lambda raw: PartitionTotals.of(of_raw(raw), clear), merge, None)
@@ -148,7 +148,7 @@ class ScatteredPartition:
         return self._known[clear]
 
     def compute(self) -> CredalPartition:
-        """Everything in memory."""
+        """Return everything in memory."""
         if self.source.delayed is None or current_client() is None:
             masses = np.concatenate([part.masses for part in self.blocks()])
         else:
@@ -163,7 +163,7 @@ class ScatteredPartition:
         ids: Iterable[Sequence[object]] | None = None,
         clear: float = CLEAR,
     ) -> PartitionTotals:
-        """Write labels, decisions and masses: one file from this process, or a folder with a file a block from a cluster.
+        """Write labels, decisions and masses to one file, or from a cluster to a folder with one file per block.
 
         Parameters
         ----------
@@ -171,9 +171,9 @@ class ScatteredPartition:
         dtype : {"float64", "float32"}
             Type of the masses.
         ids : iterable of arrays, optional
-            Names of each block's objects, for a column ``id``; only where this process writes.
+            Names of each block's objects, for a column ``id``; only if this process writes.
         clear : float, default 0.75
-            Belief from which an object is said to belong clearly.
+            Minimum belief for "clearly".
 
         Returns
         -------
@@ -202,13 +202,13 @@ class ScatteredPartition:
 
 
 def engine_for(source: Source) -> Engine:
-    """The cluster in use, where the source can go there; else this process."""
+    """Return the active cluster, if the source supports it; otherwise this process."""
     client = current_client()
     return Streaming(source) if client is None or source.delayed is None else Cluster(source, client)
 
 
 def part_table(part: CredalPartition, dtype: str = "float64", clear: float = CLEAR) -> pa.Table:
-    """Labels, what is said of each object, and masses as a pyarrow table."""
+    """Return labels, decisions and masses as a pyarrow table."""
     import pyarrow as pa
 
     decisions = part.decisions(clear)
@@ -224,7 +224,7 @@ def part_table(part: CredalPartition, dtype: str = "float64", clear: float = CLE
 
 @contextmanager
 def _parquet_file(path: Path) -> Iterator[Callable[[pa.Table], None]]:
-    """A function that writes tables of one kind to a Parquet file, which appears whole or not at all."""
+    """Return a function that writes tables of one schema to a Parquet file, atomically."""
     with replaced(path) as temporary, ExitStack() as stack:
         writers: list[ParquetWriter] = []
 

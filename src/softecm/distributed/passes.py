@@ -1,4 +1,4 @@
-"""Passes over scattered objects besides the rounds: rows picked out, mean distance, an exact quantile."""
+"""Passes over distributed objects besides the iterations: selected rows, mean distance, an exact quantile."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ from softecm.spaces.scattered import Block, Scattered
 
 Floats: TypeAlias = NDArray[np.float64]
 Values: TypeAlias = Callable[[Block], Floats]
-BITS = 16  # of a distance's pattern that one counting pass looks at
-FEW = 1 << 16  # candidates for a quantile that are fetched and sorted
+BITS = 16  # of a distance's pattern per counting pass
+FEW = 1 << 16  # candidates for a quantile that are gathered and sorted
 
 
 def picked(x: Scattered, space: Space, rows: NDArray[np.int64]) -> Tensor:
-    """Prototypes placed on the objects with these numbers, in ascending order."""
+    """Return prototypes at the objects with these indices, in ascending order."""
     return torch.cat(x.total(partial(_picked, space=space, rows=rows), operator.add))
 
 
@@ -39,7 +39,7 @@ def _picked(block: Block, *, space: Space, rows: NDArray[np.int64]) -> list[Tens
 
 
 def mean_distance(x: Scattered, metric: SemiMetric, point: Tensor) -> float:
-    """Weighted mean of all distances to a point (1, *shape)."""
+    """Return the weighted mean of all distances to a point (1, *shape)."""
     return float(x.total(partial(_distance_sum, metric=metric, point=point), operator.add)) / x.weight
 
 
@@ -49,33 +49,33 @@ def _distance_sum(block: Block, *, metric: SemiMetric, point: Tensor) -> float:
 
 
 def distances_of_block(block: Block, *, metric: SemiMetric, point: Tensor) -> NDArray[np.float64]:
-    """Distances (n,) of a block's objects to a point."""
+    """Return distances (n,) of a block's objects to a point."""
     return distances_of(metric, block.objects, point.to(block.device))[:, 0].double().cpu().numpy()
 
 
 def roots_to_nearest(block: Block, *, model: PrototypeModel, center: float | None = None) -> NDArray[np.float64]:
-    """Roots (n,) of the distances of a block's objects to their nearest prototype, or how far these are from ``center``."""
+    """Return root distances (n,) of a block's objects to their nearest prototype, or their deviations from ``center``."""
     at = model.prototypes.to(block.device)
     roots: NDArray[np.float64] = np.sqrt(nearest_of(model.metric, block.objects, at, first=block.first)[0].numpy())
     return roots if center is None else np.abs(roots - center)
 
 
 def two_nearest_of_block(block: Block, *, model: PrototypeModel) -> NDArray[np.float64]:
-    """Weight of the objects whose two nearest prototypes are a and b, a < b: (c, c)."""
+    """Return the weight of the objects whose two nearest prototypes are a and b, a < b: (c, c)."""
     return two_nearest(model.to(block.device), block.objects, weights_of(block))
 
 
 def weights_of(block: Block) -> NDArray[np.float64] | None:
-    """The weights (n,) of a block's objects, where they have some."""
+    """Return the weights (n,) of a block's objects, if any."""
     return None if block.weights is None else block.weights.double().cpu().numpy()
 
 
 def quantile(x: Scattered, values: Values, q: float) -> float:
-    """The smallest value at which the share of weight reaches ``q``: ``weighted_quantile`` without gathering.
+    """Return the smallest value at which the share of weight reaches ``q``: ``weighted_quantile`` without gathering.
 
-    ``values`` gives those of a block's objects. They are not negative, so that they are ordered as the bits of their
-    patterns are. Each pass counts weight by the next sixteen bits among the values that share the bits found so far; when
-    few are left, they are fetched.
+    ``values`` returns those of a block's objects. They are not negative, so they have the order of their bit patterns.
+    Each pass counts weight by the next sixteen bits among the values with the known leading bits; when few remain, they
+    are gathered.
     """
     goal = q * x.weight * (1.0 - 1e-12)
     prefix, known, below = 0, 0, 0.0
@@ -114,7 +114,7 @@ def _candidates(
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     d, w = values(block), weights_of(block)
     inside = _with_prefix(d, prefix, known)
-    some = d[inside][: FEW if known == 64 else None]  # all of them equal: some say enough
+    some = d[inside][: FEW if known == 64 else None]  # all of them equal: some suffice
     return some, np.ones(len(some)) if w is None else w[inside][: len(some)]
 
 
@@ -128,11 +128,11 @@ def _join_each(a: tuple[Floats, Floats], b: tuple[Floats, Floats]) -> tuple[Floa
     return np.concatenate([a[0], b[0]]), np.concatenate([a[1], b[1]])
 
 
-# ------------------------------------------------------------------ what a checkpoint knows the data by
+# ------------------------------------------------------------------ identity of the data in checkpoints
 
 
 def content(x: Scattered, space: Space) -> int:
-    """One number for all objects and their weights, whatever their order."""
+    """Return a digest of all objects and their weights that ignores their order."""
     return x.total(partial(_content, space=space), _wrapped)
 
 

@@ -1,4 +1,4 @@
-"""Encoded blocks put aside in a temporary file and read back one by one, without a copy of the file in memory."""
+"""Encoded blocks in a temporary file, read back one by one, without a copy of the file in memory."""
 
 from __future__ import annotations
 
@@ -16,28 +16,28 @@ from softecm.spaces.scattered import Block
 
 
 class Scratch:
-    """A temporary file of blocks; it is gone when the process is."""
+    """A temporary file of blocks that disappears with the process."""
 
     def __init__(self) -> None:
         self._file = ScratchFile()
         self._blocks: list[Block] = []
 
     def add(self, block: Block) -> None:
-        """Write the block's tensors; what else it holds stays here."""
+        """Write the block's tensors; everything else stays in memory."""
         self._blocks.append(_replaced(block, lambda tensor: self._file.put(tensor.numpy())))
 
     def read(self) -> Iterator[Block]:
-        """All blocks in order."""
+        """Yield all blocks in order."""
         for block in self._blocks:
             yield _replaced(block, lambda place: torch.from_numpy(self._file.get(place)))
 
     def close(self) -> None:
-        """Give the room back."""
+        """Release the space."""
         self._file.close()
 
 
 def _replaced(block: Block, swap: Callable[[Any], object]) -> Block:
-    """A block with other things in the places of its tensors: where each lies in the file, or the tensors again."""
+    """Return a block with its tensors replaced, by their places in the file or vice versa."""
 
     def walk(value: object) -> Any:
         if isinstance(value, Tensor | Place):
@@ -55,7 +55,7 @@ def _replaced(block: Block, swap: Callable[[Any], object]) -> Block:
 
 
 class Place(NamedTuple):
-    """Where an array lies in the file."""
+    """The position of an array in the file."""
 
     offset: int
     dtype: str
@@ -63,7 +63,7 @@ class Place(NamedTuple):
 
 
 class ScratchFile:
-    """A temporary file (in ``TMPDIR``) of arrays; it has no name, so that it is gone when the process is.
+    """A temporary file (in ``TMPDIR``) of arrays; it has no name, so it disappears with the process.
 
     Examples
     --------
@@ -78,7 +78,7 @@ class ScratchFile:
         self._file = tempfile.TemporaryFile(prefix="softecm-", buffering=0)  # noqa: SIM115 -- closed by close()
 
     def put(self, array: NDArray[np.generic]) -> Place:
-        """Write an array at the end."""
+        """Append an array."""
         array = np.asarray(array, order="C")
         place = Place(self._file.seek(0, 2), array.dtype.str, array.shape)
         view, done = _bytes_of(array), 0
@@ -87,7 +87,7 @@ class ScratchFile:
         return place
 
     def get(self, place: Place) -> NDArray[np.generic]:
-        """Read one back, without a copy of anything else."""
+        """Read an array back, without any other copy."""
         array: NDArray[np.generic] = np.empty(place.shape, dtype=place.dtype)
         view, done = _bytes_of(array), 0
         self._file.seek(place.offset)
@@ -99,10 +99,10 @@ class ScratchFile:
         return array
 
     def close(self) -> None:
-        """Give the room back."""
+        """Release the space."""
         self._file.close()
 
 
 def _bytes_of(array: NDArray[np.generic]) -> memoryview:
-    """The array's own memory."""
+    """Return the array's own memory."""
     return array.reshape(-1).view(np.uint8).data if array.size else memoryview(b"")

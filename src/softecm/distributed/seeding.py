@@ -1,10 +1,10 @@
-"""Where runs on scattered objects start: k-means|| with the metric itself.
+"""Initialization for distributed objects: k-means|| with the metric itself.
 
-A few passes draw many candidates at once, each object with a chance in proportion to its distance to the candidates so
-far; each candidate then counts for the objects nearest to it, and every run draws its starts among the candidates as
-k-means++ would (Bahmani and others, "Scalable k-means++", 2012). A pass takes a fixed number of candidates: the first
-arrivals of clocks, one an object, that tick at the rate of the chances. An object's clock depends on its content and the
-seed alone, so that neither the blocks nor their order change a start.
+A few passes draw many candidates at once, each object with probability proportional to its distance to the candidates
+so far; each candidate gets the weight of the objects nearest to it, and every run draws its starts among the candidates
+like k-means++ (Bahmani and others, "Scalable k-means++", 2012). A pass takes a fixed number of candidates: the first
+arrivals of clocks, one per object, with rates proportional to the probabilities. An object's clock depends only on its
+content and the seed, so that neither the blocks nor their order affect a start.
 """
 
 from __future__ import annotations
@@ -26,18 +26,18 @@ from softecm.spaces.base import Space
 from softecm.spaces.scattered import Block, Scattered
 
 PASSES = 4
-SAMPLE_SALT = 0x9E3779B97F4A7C15  # the sample is the same whatever the seed
-OVERSAMPLING = 2  # candidates a pass, for each cluster
+SAMPLE_SALT = 0x9E3779B97F4A7C15  # the sample is the same for all seeds
+OVERSAMPLING = 2  # candidates per pass and cluster
 
 
 class Candidates(NamedTuple):
-    """Objects drawn so far, ordered by their content."""
+    """Objects drawn so far, ordered by content."""
 
     keys: NDArray[np.uint64]
     places: Tensor  # (k, *shape)
 
     def merge(self, other: Candidates) -> Candidates:
-        """Both, each content once."""
+        """Merge both, each content once."""
         keys = np.concatenate([self.keys, other.keys])
         _, first = np.unique(keys, return_index=True)
         return Candidates(keys[first], torch.cat([self.places, other.places])[torch.from_numpy(first)])
@@ -52,7 +52,7 @@ def seed_scattered(
     runs: int,
     rng: np.random.RandomState,
 ) -> Tensor:
-    """Starting prototypes (runs, c, *shape)."""
+    """Return initial prototypes (runs, c, *shape)."""
     salts = rng.randint(0, 1 << 62, size=PASSES + 2, dtype=np.int64).astype(np.uint64)
     draws = rng.random_sample((runs, n_clusters))
     if kind == "random":
@@ -67,14 +67,14 @@ def seed_scattered(
 
 
 def arrivals(x: Scattered, metric: SemiMetric, space: Space, size: int) -> Tensor:
-    """So many objects, drawn in proportion to their weights, as prototypes (k, *shape)."""
+    """Return objects drawn in proportion to their weights, as prototypes (k, *shape)."""
     return _arrivals(x, metric, space, None, np.uint64(SAMPLE_SALT), size).places
 
 
 def _arrivals(
     x: Scattered, metric: SemiMetric, space: Space, places: Tensor | None, salt: np.uint64, count: int
 ) -> Candidates:
-    """So many objects, drawn in proportion to weight, times distance to the nearest of ``places`` where given."""
+    """Return objects drawn by weight, times distance to the nearest of ``places`` if given."""
     of_block = partial(_first, metric=metric, space=space, places=places, salt=salt, count=count)
     arrivals: Arrivals = x.total(of_block, partial(_earliest, count=count))
     return arrivals.candidates
@@ -83,12 +83,12 @@ def _arrivals(
 def _plus_plus(
     between: NDArray[np.float64], held: NDArray[np.float64], draws: NDArray[np.float64]
 ) -> NDArray[np.int64]:
-    """k-means++ among weighted candidates."""
+    """Run k-means++ among weighted candidates."""
     chosen: list[int] = []
     nearest = np.ones(len(held))
     for k, draw in enumerate(draws):
         chance = held * nearest
-        if not chance.any():  # every candidate lies on a start already
+        if not chance.any():  # every candidate is a start already
             chance = np.maximum(held, np.finfo(np.float64).tiny)
         chosen.append(int(pick(chance, np.array([draw]))[0]))
         nearest = between[:, chosen[-1]] if k == 0 else np.minimum(nearest, between[:, chosen[-1]])
@@ -96,18 +96,18 @@ def _plus_plus(
 
 
 def _random(space: Space, x: Scattered, c: int, runs: int, salt: np.uint64, rng: np.random.RandomState) -> Tensor:
-    """Objects at random, no object twice in a run where there are enough."""
+    """Return random objects, without repetition in a run if there are enough."""
     places = _arrivals(x, SquaredEuclidean(), space, None, salt, c * runs).places
     places = places.repeat(-(-c // len(places)), *(1,) * (places.ndim - 1))
     order = [rng.permutation(len(places))[:c] for _ in range(runs)]
     return places[torch.from_numpy(np.stack(order))]
 
 
-# ------------------------------------------------------------------ of a block
+# ------------------------------------------------------------------ for a block
 
 
 def chances(keys: NDArray[np.uint64], salt: np.uint64) -> NDArray[np.float64]:
-    """A number in (0, 1) for each object, from its content and the salt."""
+    """Return a number in (0, 1) for each object, from its content and the salt."""
     mixed = keys ^ salt
     for multiplier, shift in ((0xBF58476D1CE4E5B9, 30), (0x94D049BB133111EB, 27), (0x9E3779B97F4A7C15, 31)):
         mixed = (mixed ^ (mixed >> np.uint64(shift))) * np.uint64(multiplier)
@@ -117,20 +117,20 @@ def chances(keys: NDArray[np.uint64], salt: np.uint64) -> NDArray[np.float64]:
 
 
 def _nearest(block: Block, metric: SemiMetric, places: Tensor) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
-    """Distance to the nearest candidate (n,), and which it is."""
+    """Return the distance to the nearest candidate (n,), and its index."""
     at = places.to(block.device)
     distances, which = nearest_of(metric, block.objects, at, first=block.first)
     return distances.numpy(), which.numpy()
 
 
 def _held(block: Block, *, metric: SemiMetric, places: Tensor) -> NDArray[np.float64]:
-    """Weight of the objects nearest to each candidate."""
+    """Return the weight of the objects nearest to each candidate."""
     _, which = _nearest(block, metric, places)
     return np.bincount(which, weights_of(block), len(places)).astype(np.float64)
 
 
 class Arrivals(NamedTuple):
-    """The objects whose clocks ticked first, and when; ordered by content."""
+    """The objects with the first arrivals, and their times; ordered by content."""
 
     times: NDArray[np.float64]
     candidates: Candidates
@@ -153,7 +153,7 @@ def _first(
 def _once(
     keys: NDArray[np.uint64], times: NDArray[np.float64], rows: NDArray[np.int64], count: int
 ) -> NDArray[np.int64]:
-    """The earliest ``count`` of these rows, each content once."""
+    """Return the earliest ``count`` of these rows, each content once."""
     few = 8 * count
     early = rows[np.argpartition(times[rows], few)[:few]] if len(rows) > few else rows
     order = early[np.lexsort((keys[early], times[early]))]

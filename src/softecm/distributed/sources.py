@@ -1,4 +1,4 @@
-"""Where raw blocks of objects come from."""
+"""Sources of raw blocks of objects."""
 
 from __future__ import annotations
 
@@ -16,23 +16,23 @@ if TYPE_CHECKING:
     from dask.array import Array as DaskArray
 
 
-Data: TypeAlias = Any  # a block as it came: an array, a data frame, a list of series
+Data: TypeAlias = Any  # a raw block: an array, a data frame, a list of series
 
 
 Weights: TypeAlias = Sequence[Delayed] | Sequence[NDArray[np.float64]]  # of each block
 
 
 class Raw(NamedTuple):
-    """A block as it came."""
+    """A raw block."""
 
-    name: str  # how messages call it
+    name: str  # in messages
     data: Data
     weights: NDArray[np.float64] | None
 
 
 @contextmanager
 def naming(name: str) -> Iterator[None]:
-    """Errors inside say which block they are about."""
+    """Name the block in errors raised inside."""
     try:
         yield
     except (ValueError, TypeError) as error:
@@ -44,13 +44,13 @@ def naming(name: str) -> Iterator[None]:
 class Source(ABC):
     """Raw blocks of objects in a fixed order."""
 
-    #: Reading a block again costs so little that encoded blocks need not be put aside.
+    #: Whether reading a block again is so cheap that encoded blocks need no scratch file.
     cheap = False
-    #: Names of the columns, where the blocks themselves have none.
+    #: Names of the columns, if the blocks have none.
     names: tuple[str, ...] | None = None
-    #: Bytes of each block, where they are known beforehand.
+    #: Bytes of each block, if known in advance.
     sizes: Sequence[int] | None = None
-    #: One Dask value a block; None where blocks are read in this process only.
+    #: One Dask value per block; None if only this process can read blocks.
     delayed: Sequence[Delayed] | None = None
 
     @abstractmethod
@@ -58,17 +58,17 @@ class Source(ABC):
         """Number of blocks."""
 
     def name(self, i: int) -> str:
-        """How messages call a block."""
+        """Return the name of a block in messages."""
         return f"block {i}"
 
     @property
     @abstractmethod
     def look(self) -> object:
-        """Something with the type and the columns of the data, from which ``metric="auto"`` chooses."""
+        """An object with the type and the columns of the data, for ``metric="auto"``."""
 
     @abstractmethod
     def read(self) -> Iterator[Data]:
-        """All blocks in order, one at a time."""
+        """Yield all blocks in order, one at a time."""
 
 
 class DaskBlocks(Source):
@@ -84,27 +84,27 @@ class DaskBlocks(Source):
         return len(self.delayed)
 
     def name(self, i: int) -> str:
-        """The rows it holds, or its number."""
+        """Return its rows, or its number."""
         return self._names[i]
 
     @property
     def look(self) -> object:
-        """The collection's own description, or the first block."""
+        """The collection's metadata, or the first block."""
         return value_of(self.delayed[0]) if self._look is None else self._look
 
     def read(self) -> Iterator[Data]:
-        """Computed one by one by whatever scheduler is set."""
+        """Compute blocks one by one with the active scheduler."""
         for block in self.delayed:
             yield value_of(block)
 
 
 def computed(weights: Delayed | NDArray[np.float64]) -> NDArray[np.float64]:
-    """A block's weights as numbers."""
+    """Return a block's weights as numbers."""
     return np.asarray(weights if isinstance(weights, np.ndarray) else value_of(weights), dtype=np.float64)
 
 
 def source_of(X: object) -> Source:
-    """The blocks of ``X``: a Dask array, a Dask frame, a list of delayed blocks, or a ``Source``."""
+    """Return the blocks of ``X``: a Dask array, a Dask frame, a list of delayed blocks, or a ``Source``."""
     if isinstance(X, Source):
         return X
     if isinstance(X, list | tuple):
@@ -145,7 +145,7 @@ def _of_array(X: Any) -> Source:
 def block_weights(
     sample_weight: ArrayLike | DaskArray | None, lengths: Sequence[int] | None, n_blocks: int
 ) -> Weights | None:
-    """Weights block by block: delayed where ``sample_weight`` is a Dask value, else arrays cut at ``lengths``."""
+    """Return weights by block: delayed if ``sample_weight`` is a Dask value, otherwise arrays split by ``lengths``."""
     if sample_weight is None:
         return None
     if hasattr(sample_weight, "to_delayed"):
@@ -156,7 +156,7 @@ def block_weights(
                 f"sample_weight must have the blocks of X, {n_blocks}; got {len(parts)}. Rechunk or repartition it like X."
             )
         return parts
-    assert lengths is not None  # the caller has counted the rows
+    assert lengths is not None  # counted by the caller
     weights = np.asarray(sample_weight, dtype=np.float64)
     if weights.shape != (sum(lengths),):
         raise ValueError(

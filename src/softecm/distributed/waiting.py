@@ -1,8 +1,8 @@
-"""Answers of a Dask cluster, waited for no longer than there is somebody who could give them.
+"""Waiting for results of a Dask cluster, as long as some worker can compute them.
 
-Dask itself waits for workers for ever. Here a look at the scheduler every second says whether one is there; the fit goes on
-when one comes back (its nanny restarts it, another joins) and ends with :class:`ClusterLost` when none does. A worker that
-is there and says nothing, such as one whose process is stopped, is struck off the scheduler's list: its tasks go to others.
+Dask itself waits for workers forever. Here the scheduler is checked every second for a worker; the fit continues when
+one comes back (its nanny restarts it, another joins) and ends with :class:`ClusterLost` otherwise. A worker that
+doesn't respond, such as a stopped process, is removed from the scheduler: its tasks go to others.
 """
 
 from __future__ import annotations
@@ -13,30 +13,30 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, TypeAlias
 
-#: Seconds without a worker that can work, or without a word from the scheduler, after which a cluster is lost.
+#: Seconds without a usable worker, or without contact to the scheduler, after which a cluster is lost.
 LOST = 45.0
-#: Seconds without a sign of life of a worker, after which it counts as gone; Dask's own limit is five minutes.
+#: Seconds without a heartbeat after which a worker counts as lost; Dask's own limit is five minutes.
 SILENT = 120.0
-LOOK = 1.0  # seconds between two looks at the workers
+LOOK = 1.0  # seconds between two checks of the workers
 
 logger = logging.getLogger("softecm")
 
-#: Dask has no types: values that are not computed yet, and clients.
+#: Dask has no types: uncomputed values, and clients.
 Delayed: TypeAlias = Any
 Client: TypeAlias = Any
-Workers: TypeAlias = Mapping[str, Mapping[str, Any]]  # by address, as the scheduler describes them
+Workers: TypeAlias = Mapping[str, Mapping[str, Any]]  # by address, as described by the scheduler
 
 
 class ClusterLost(RuntimeError):
-    """The workers or the scheduler of a Dask cluster are gone, or die of what they are asked."""
+    """The workers or the scheduler of a Dask cluster are gone, or crash on the task."""
 
 
 class WorkerGone(Exception):
-    """A worker that blocks were given to is not there any longer."""
+    """A worker that holds blocks is gone."""
 
 
 def current_client() -> Client | None:
-    """The Dask client in use, or None."""
+    """Return the active Dask client, or None."""
     if "distributed" not in sys.modules:
         return None
     from distributed import get_client
@@ -48,13 +48,13 @@ def current_client() -> Client | None:
 
 
 def value_of(task: Delayed) -> Any:
-    """A Dask value computed, on the cluster in use or without one."""
+    """Compute a Dask value, on the active cluster or without one."""
     client = current_client()
     return task.compute() if client is None else answer(client, task)
 
 
 def workers(client: Client) -> Workers:
-    """The workers by address, as the scheduler knows them now."""
+    """Return the scheduler's current workers by address."""
     try:
         if client.status == "running":
             there: Workers = client.sync(client.scheduler.identity, callback_timeout=LOST)["workers"]
@@ -65,7 +65,7 @@ def workers(client: Client) -> Workers:
 
 
 def strike_off(client: Client, silent: Iterable[str]) -> None:
-    """Have the scheduler forget workers that say nothing; one that wakes up finds that it must begin anew."""
+    """Remove unresponsive workers from the scheduler; one that wakes up must start anew."""
     for address in silent:
         logger.warning("worker %s has not responded for %g s: its tasks are reassigned.", address, SILENT)
         try:
@@ -76,9 +76,9 @@ def strike_off(client: Client, silent: Iterable[str]) -> None:
 
 
 def answer(client: Client, task: Delayed, homes: Iterable[str] = ()) -> Any:
-    """The value of a task; ``ClusterLost`` where nobody can compute it for ``LOST`` seconds.
+    """Return the value of a task; raise ``ClusterLost`` if no worker can compute it for ``LOST`` seconds.
 
-    ``WorkerGone`` where it is not there after a second, and one of the workers ``homes`` isn't either.
+    Raise ``WorkerGone`` if it is not there after a second, and one of the workers ``homes`` isn't either.
     """
     future = started(client, task)
     watch = Watch(client, homes)
@@ -102,7 +102,7 @@ def answer(client: Client, task: Delayed, homes: Iterable[str] = ()) -> Any:
 
 
 def as_done(client: Client, function: Callable[..., object], calls: Iterable[tuple[object, ...]]) -> Iterator[Any]:
-    """Answers of calls by the workers as they come; ``ClusterLost`` where nobody can compute one for ``LOST`` seconds."""
+    """Yield results of calls as they complete; raise ``ClusterLost`` if no worker can compute one for ``LOST`` seconds."""
     from distributed import wait
 
     futures = [client.submit(function, *arguments, pure=False) for arguments in calls]
@@ -126,7 +126,7 @@ def as_done(client: Client, function: Callable[..., object], calls: Iterable[tup
 
 
 def some_workers(client: Client) -> Workers:
-    """The workers, waited for where there are none."""
+    """Return the workers; wait if there are none."""
     watch = Watch(client)
     there = watch.look()
     while not there:
@@ -136,22 +136,22 @@ def some_workers(client: Client) -> Workers:
 
 
 def started(client: Client, tasks: Delayed | Sequence[Delayed]) -> Any:
-    """Futures of tasks; ``ClusterLost`` where the client has no scheduler any longer."""
+    """Return futures of tasks; raise ``ClusterLost`` if the client lost its scheduler."""
     if client.status != "running":
         raise ClusterLost(f"the Dask client has no scheduler, it is {client.status}.")
     return client.compute(tasks)
 
 
 class Watch:
-    """Looks at the workers, and remembers since when there have been none, and when each was heard of."""
+    """Monitors the workers: since when there have been none, and the last heartbeat of each."""
 
     def __init__(self, client: Client, homes: Iterable[str] = ()) -> None:
         self.client, self.homes, self.since = client, frozenset(homes), time.monotonic()
-        #: The scheduler's mark of a sign of life, and when it was new here.
+        #: The scheduler's latest heartbeat, and when it was first seen here.
         self.heard: dict[str, tuple[object, float]] = {}
 
     def look(self) -> Workers:
-        """The workers; ``ClusterLost`` after too long a time without one that can work, ``WorkerGone`` without a home."""
+        """Return the workers; raise ``ClusterLost`` after a timeout without a usable one, ``WorkerGone`` without a home."""
         there, now = workers(self.client), time.monotonic()
         silent = [address for address, worker in there.items() if self._silence(address, worker, now) > SILENT]
         if silent:
@@ -167,7 +167,7 @@ class Watch:
         return there
 
     def _silence(self, address: str, worker: Mapping[str, Any], now: float) -> float:
-        """Seconds since the scheduler heard of a worker; by the clock here, since theirs may differ."""
+        """Return the seconds since a worker's heartbeat, by the local clock, since theirs may differ."""
         mark = worker.get("last_seen")
         before, since = self.heard.get(address, (None, now))
         if mark != before:
@@ -177,7 +177,7 @@ class Watch:
 
 
 def _tell(error: Exception) -> None:
-    """Raise ``ClusterLost`` where an error says what became of the cluster rather than of a task."""
+    """Raise ``ClusterLost`` if an error is about the cluster rather than the task."""
     from concurrent.futures import CancelledError
 
     from distributed.comm.core import CommClosedError

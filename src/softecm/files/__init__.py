@@ -1,8 +1,8 @@
-"""Files we write: each appears whole or not at all, and a model is data that runs no code when it is read.
+"""Files written by the library: written atomically, and models are data that run no code when loaded.
 
-``softecm._atomic`` is the one safe writer, ``folders`` the same for a folder of results (elsewhere, where its place can't be
-written); ``places`` finds out before the work whether they will do, and which files there are ours to replace.
-``tensors`` and ``models`` keep fitted estimators, ``journal`` notes work as it is done.
+``softecm._atomic`` is the only writer; ``folders`` does the same for a results folder (elsewhere, if it can't be
+written); ``places`` checks before a fit whether targets are writable, and which existing files may be replaced.
+``tensors`` and ``models`` serialize fitted estimators, ``journal`` records work as it completes.
 """
 
 from softecm._atomic import write_bytes as write_bytes

@@ -1,8 +1,8 @@
-"""What a file is expected to hold, said once and checked in one place before anything is made of it.
+"""Declarative validation of a file's content, before anything is made of it.
 
-A check is a function of the content, a node of the description and the name to call it by; it raises a ``Misfit`` or
-returns. Arrays are described by the names of their sizes (``"n f+1"``): a name stands for one number throughout a file,
-whichever part tells it first.
+A check is a function of the content, a node of the description and its name in messages; it raises a ``Misfit`` or
+returns. Arrays are described by the names of their sizes (``"n f+1"``): a name means one number throughout a file,
+whichever part defines it first.
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ from numpy.typing import NDArray
 from softecm._checks import is_number, is_whole
 from softecm._errors import shown
 
-LARGEST = 1e300  # numbers beyond leave the range of a float with the first product
-SIZES = {  # what the names stand for, as messages say it
+LARGEST = 1e300  # larger numbers overflow in the first product
+SIZES = {  # the meaning of the names, for messages
     "n": "objects",
     "p": "columns",
     "c": "clusters",
@@ -34,24 +34,24 @@ SIZES = {  # what the names stand for, as messages say it
 
 
 class Misfit(ValueError):
-    """What is wrong with a file, as half a sentence that begins with the part it is about."""
+    """What is wrong with a file, as half a sentence that begins with the part concerned."""
 
 
 @dataclass(frozen=True)
 class Content:
-    """The arrays of a file, and the sizes told so far."""
+    """The arrays of a file, and the sizes known so far."""
 
     tensors: Mapping[str, NDArray[np.generic]]
     sizes: dict[str, int] = field(default_factory=dict)
 
     def size(self, name: str, value: int, where: str) -> None:
-        """One number for one name."""
+        """Check or define a size by name."""
         known = self.sizes.setdefault(name, value)
         if known != value:
             raise Misfit(f"{where} is for {value} {SIZES[name]}, and the rest of the file for {known}")
 
     def shape(self, sizes: str, shape: Sequence[int], where: str) -> None:
-        """A shape in named sizes, such as ``"n f+1"``."""
+        """Check a shape in named sizes, such as ``"n f+1"``."""
         terms = sizes.split()
         if len(terms) != len(shape):
             raise Misfit(f"{where} has shape {tuple(shape)} and should have {len(terms)} dimensions")
@@ -69,11 +69,11 @@ class Range:
 
     least: float = -LARGEST
     most: float = LARGEST
-    above: float | None = None  # greater than this
+    above: float | None = None  # exclusive lower bound
     below: str = ""  # the name of a size
 
     def refuse(self, content: Content, low: float, high: float, where: str) -> None:
-        """Complain about the smallest or the largest of some numbers."""
+        """Raise an error if the smallest or the largest of some numbers is out of range."""
         if not low >= self.least or (self.above is not None and not low > self.above):
             bound = f"at least {self.least:g}" if self.above is None else f"greater than {self.above:g}"
             raise Misfit(f"{where} holds {low:g} and should be {bound}" if low >= -LARGEST else _not_finite(where))
@@ -90,24 +90,24 @@ def _not_finite(where: str) -> str:
 
 
 FINITE, POSITIVE, NOT_NEGATIVE = Range(), Range(above=0), Range(least=0)
-UNIT = Range(0, 1 + 1e-6)  # with what rounding adds
+UNIT = Range(0, 1 + 1e-6)  # with rounding
 LENGTH = Range(0, np.inf)
 
 
 def rules(*others: Mapping[str, Check], **checks: Check) -> Mapping[str, Check]:
-    """What the fields of a class may hold, by name; in addition to what others say."""
+    """Return the checks of a class's fields by name, in addition to others."""
     return MappingProxyType({name: check for one in (*others, checks) for name, check in one.items()})
 
 
 def array(sizes: str, kinds: str = "f", allowed: Range = FINITE) -> Check:
-    """An array of the file: floats by default; its shape in named sizes, its numbers within a range."""
+    """Check an array of the file: floats by default; its shape in named sizes, its numbers within a range."""
     return lambda content, node, where: check_array(
         content, named_array(content, node, where), where, sizes, kinds, allowed
     )
 
 
 def a_run(content: Content, node: object, where: str) -> None:
-    """An array with one entry per run, of one run at least."""
+    """Check an array with one entry per run, and at least one run."""
     values = named_array(content, node, where)
     if values.ndim != 1 or not len(values):
         raise Misfit(f"{where} has shape {values.shape} and should have one entry per run, of one run at least")
@@ -122,7 +122,7 @@ def check_array(
     kinds: str = "f",
     allowed: Range = FINITE,
 ) -> None:
-    """The same for an array in hand."""
+    """Check a given array."""
     words = {"f": "floats", "i": "whole numbers", "b": "true or false"}
     if values.dtype.kind not in kinds or values.dtype == np.float16:
         raise Misfit(f"{where} holds {values.dtype} and should hold {words[kinds[0]]}")
@@ -135,7 +135,7 @@ def check_array(
 
 
 def named_array(content: Content, node: object, where: str) -> NDArray[np.generic]:
-    """The array that a node names."""
+    """Return the array that a node names."""
     name = one(node, ("torch", "array"), where, "an array")
     if str(name) not in content.tensors:
         raise Misfit(f"{where} names an array that the file does not hold")
@@ -143,7 +143,7 @@ def named_array(content: Content, node: object, where: str) -> NDArray[np.generi
 
 
 def one(node: object, kinds: Iterable[str], where: str, what: str, *types: type) -> Any:
-    """What a node of one of these kinds holds: a value of one of some types, if they are given."""
+    """Return the value of a node of one of these kinds, checked for its type if types are given."""
     if isinstance(node, Mapping) and len(node) == 1:
         ((kind, content),) = node.items()
         if kind in kinds and isinstance(content, types or object):
@@ -177,7 +177,7 @@ def matches(value: object, kind: Any) -> bool:
 
 
 def number(allowed: Range = FINITE) -> Check:
-    """A number within a range."""
+    """Check a number within a range."""
 
     def check(content: Content, node: object, where: str) -> None:
         value = one(node, ("value",), where, "a number")
@@ -189,12 +189,12 @@ def number(allowed: Range = FINITE) -> Check:
 
 
 def _float(value: float) -> float:
-    """The number as a float; whole numbers may be too large for one."""
+    """Return the number as a float; integers may be too large."""
     return float(value) if abs(value) <= LARGEST else np.inf if value > 0 else -np.inf
 
 
 def count(*, size: str = "", least: int = 1, most: int = 2**53, below: str = "") -> Check:
-    """A whole number; it may tell a size."""
+    """Check an integer, which may define a size."""
 
     def check(content: Content, node: object, where: str) -> None:
         value = one(node, ("value",), where, "a whole number")
@@ -208,12 +208,12 @@ def count(*, size: str = "", least: int = 1, most: int = 2**53, below: str = "")
 
 
 def flag(content: Content, node: object, where: str) -> None:
-    """True or false."""
+    """Check a boolean."""
     one(node, ("value",), where, "true or false", bool)
 
 
 def text(*choices: str) -> Check:
-    """A text, one of these where there are any."""
+    """Check a text, with choices if given."""
 
     def check(content: Content, node: object, where: str) -> None:
         value = one(node, ("value",), where, "a text", str)
@@ -224,25 +224,25 @@ def text(*choices: str) -> Check:
 
 
 def plain(content: Content, node: object, where: str) -> None:
-    """A text, a finite number, true or false: what a cell of a table may hold."""
+    """Check a plain value, as in a table cell: a text, a finite number or a boolean."""
     value = one(node, ("value",), where, "a plain value")
     if not isinstance(value, str | bool):
         number()(content, node, where)
 
 
 def numeric_type(content: Content, node: object, where: str) -> None:
-    """The type that numbers are computed in."""
+    """Check a floating-point type."""
     if one(node, ("dtype",), where, "a type of numbers") not in ("float64", "float32"):
         raise Misfit(f"{where} should be float64 or float32")
 
 
 def maybe(check: Check) -> Check:
-    """That, or nothing."""
+    """Allow None."""
     return lambda content, node, where: None if node == {"value": None} else check(content, node, where)
 
 
 def either(*checks: Check) -> Check:
-    """One of these; the last one's complaint counts."""
+    """Allow any of these; the last one's error counts."""
 
     def check(content: Content, node: object, where: str) -> None:
         for attempt in checks[:-1]:
@@ -256,7 +256,7 @@ def either(*checks: Check) -> Check:
 
 
 def listed(check: Check, *, kind: str = "tuple", size: str = "", least: int = 0, different: bool = False) -> Check:
-    """A list of such values, of one kind; its length may tell a size."""
+    """Check a list of such values, of one kind; its length may define a size."""
 
     def of_all(content: Content, node: object, where: str) -> None:
         values = one(node, (kind,), where, "a list", list)
@@ -273,7 +273,7 @@ def listed(check: Check, *, kind: str = "tuple", size: str = "", least: int = 0,
 
 
 def named(checks: Mapping[str, Check], *, rest: Check | None = None, least: Iterable[str] = ()) -> Check:
-    """Values by name, each with its check; ``rest`` is for names that have none, ``least`` must be there."""
+    """Check values by name; ``rest`` checks all other names, ``least`` lists required ones."""
 
     def of_all(content: Content, node: object, where: str) -> None:
         if not isinstance(node, Mapping):
@@ -282,7 +282,7 @@ def named(checks: Mapping[str, Check], *, rest: Check | None = None, least: Iter
         for name in least:
             if name not in node:
                 raise Misfit(f"{inside}{name} is missing")
-        for name, check in checks.items():  # in the order of the table: sizes are told where one looks for them
+        for name, check in checks.items():  # in the order of the table, which defines the sizes first
             if name in node:
                 check(content, node[name], f"{inside}{name}")
         for name in node:
@@ -295,7 +295,7 @@ def named(checks: Mapping[str, Check], *, rest: Check | None = None, least: Iter
 
 
 def mapped(check: Check) -> Check:
-    """A dict of such values."""
+    """Check a dict of such values."""
 
     def of_all(content: Content, node: object, where: str) -> None:
         named({}, rest=check)(content, one(node, ("dict",), where, "values by name"), where)

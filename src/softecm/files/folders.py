@@ -1,4 +1,4 @@
-"""A folder of results that appears whole or not at all; where it can't be written, it is written elsewhere."""
+"""A results folder that is written atomically, or elsewhere if it can't be written."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ from softecm.files.lock import locked_folder
 from softecm.files.places import check_folder, check_replaced, real_folder
 
 WHOLE = ".softecm-whole-"
-GONE = ".gone"  # ends the name of an empty file that stands for the removal of one
+GONE = ".gone"  # suffix of an empty file that stands for a removal
 
 
 def check_free(target: Path, *, force: bool) -> None:
-    """Refuse a folder that holds something, unless told to replace it, and a place that can't be written."""
+    """Raise an error for a non-empty folder, unless ``force``, and for a path that can't be written."""
     with locked_folder(target):
         check_folder(target)
     completed(target)
@@ -37,11 +37,11 @@ def _refuse_filled(target: Path, *, force: bool) -> None:
 
 @contextmanager
 def whole_folder(target: Path, *, force: bool, instead_of: Iterable[str] = ()) -> Iterator[Path]:
-    """A temporary folder to write into; its files move to ``target`` when all of them are there.
+    """Yield a temporary folder to write into; its files move to ``target`` when all are complete.
 
-    A new target is one rename. Into one that is there (a link to one, a mount point) the files move one by one, and
-    whatever else lies there stays, but for files named in ``instead_of``, which would be older than the rest; a program
-    that is stopped on the way has the rest moved by ``completed``.
+    A new target is one rename. Into an existing one (a link to one, a mount point) the files move one by one, and other
+    files stay, except those named in ``instead_of``, which would be outdated; ``completed`` moves the rest after an
+    interruption.
     """
     check_free(target, force=force)
     with disk(f"writing to {target}"):
@@ -67,7 +67,7 @@ def whole_folder(target: Path, *, force: bool, instead_of: Iterable[str] = ()) -
             folder_to_disk(work)
             with locked_folder(place):
                 if not inside:
-                    _refuse_filled(target, force=force)  # another program may have written it meanwhile
+                    _refuse_filled(target, force=force)  # another process may have written it meanwhile
                 reached("folder: before replace")
                 there = place.is_dir()
                 os.replace(work, place / f"{WHOLE}{secrets.token_hex(6)}" if there else place)
@@ -80,7 +80,7 @@ def whole_folder(target: Path, *, force: bool, instead_of: Iterable[str] = ()) -
 
 
 def completed(folder: Path) -> None:
-    """Put into place what was written whole by a program that was stopped before it could, or is about to."""
+    """Complete the move of an interrupted process's finished files, or of one about to move them."""
     if next(folder.glob(f"{WHOLE}*"), None) is not None:
         with locked_folder(folder):
             _complete(folder)
@@ -113,18 +113,18 @@ T = TypeVar("T")
 
 
 def orelsewhere(target: str | os.PathLike[str], put: Callable[[], T], again: Callable[[Path], object]) -> T:
-    """What ``put`` gives; where it fails, ``again`` writes the same into a fresh folder, and the error names it.
+    """Return the result of ``put``; if it fails, ``again`` writes the same into a new folder named in the error.
 
-    The folder is made in the user's home folder, and where that can't be written in the system's temporary one.
+    The folder is in the user's home folder, or in the system's temporary one if that can't be written.
 
     Parameters
     ----------
     target : str or path
-        Where the results were wanted, for the error.
+        The intended path of the results, for the error.
     put : callable
         Writes them there.
     again : callable
-        Writes them into the folder that it is given, what matters most first.
+        Writes them into the given folder, the most important first.
     """
     try:
         return put()
@@ -133,22 +133,22 @@ def orelsewhere(target: str | os.PathLike[str], put: Callable[[], T], again: Cal
     except OSError as error:
         what = f"writing {target} failed: {reason(error)}. Nothing was left half-written."
         raise WriteError(f"{what} {elsewhere(again)}") from error
-    except Exception as error:  # a fault of ours: what is finished is kept all the same
+    except Exception as error:  # a bug of ours: results are kept anyway
         error.add_note(elsewhere(again))
         raise
 
 
 def elsewhere(again: Callable[[Path], object]) -> str:
-    """Write to the first place that takes all of it: the home folder, the temporary one; the sentence that says where."""
+    """Write to the first of the home and the temporary folder that works; return a sentence with the location."""
     parts = list[Path]()
     for place in (Path.home, lambda: Path(tempfile.gettempdir())):
         try:
             folder = Path(tempfile.mkdtemp(prefix="softecm-results-", dir=place()))
-        except (OSError, RuntimeError):  # no such folder, none that can be written, no home
+        except (OSError, RuntimeError):  # no such folder, not writable, or no home
             continue
         try:
             again(folder)
-        except Exception:  # said below; what led here is told by the caller
+        except Exception:  # reported below; the caller reports the cause
             parts.append(folder)
         else:
             _remove_empty(parts)
@@ -167,7 +167,7 @@ def _remove_empty(folders: list[Path]) -> None:
 
 
 def to_folder(target: Path, fill: Callable[[Path], T], *, force: bool, instead_of: Iterable[str] = ()) -> T:
-    """Write a whole folder, as ``whole_folder`` does; one that can't be written is written elsewhere."""
+    """Write a whole folder, like ``whole_folder``; elsewhere if it can't be written."""
 
     def put() -> T:
         with whole_folder(target, force=force, instead_of=instead_of) as work:
@@ -177,7 +177,7 @@ def to_folder(target: Path, fill: Callable[[Path], T], *, force: bool, instead_o
 
 
 def to_file(target: Path, write: Callable[[Path], object]) -> None:
-    """Write a whole file; one that can't be written is written elsewhere, under the same name."""
+    """Write a whole file; elsewhere, under the same name, if it can't be written."""
 
     def put() -> None:
         with replaced(target) as temporary:

@@ -1,4 +1,4 @@
-"""A journal of finished work, so that a sweep killed at any moment goes on where it was."""
+"""A journal of completed work, so that a killed sweep can resume."""
 
 from __future__ import annotations
 
@@ -18,21 +18,21 @@ from softecm.files.lock import locked
 
 VERSION = 2
 FORMAT = "softecm_sweep"
-Row = Mapping[str, Any]  # plain values by the names of columns
+Row = Mapping[str, Any]  # plain values by column name
 
 
 class Journal:
-    """One line of JSON for what was finished together, on the disk before the next begins; locked while it is open.
+    """One line of JSON for each batch of completed items, flushed to disk before the next; locked while open.
 
-    The first line says what the work is. A line holds some items, by name, and a row for each. A line cut short by a kill
-    is dropped and its items done again; so is a damaged one, with a warning that names it.
+    The first line describes the work. A line holds some items, by name, and a row for each. A line truncated by a kill
+    is dropped and its items are repeated; so is a damaged one, with a warning that names it.
 
     Parameters
     ----------
-    path : where it lies; made where it is not there
-    work : what tells this work from other work
-    sound : whether an item can have such a row; any will do by default
-    maker : whose journal it is, for messages
+    path : of the journal, created if it does not exist
+    work : identifies the work
+    sound : whether an item can have such a row; anything by default
+    maker : the owner of the journal, for messages
     """
 
     def __init__(
@@ -64,7 +64,7 @@ class Journal:
         self._stack.close()
 
     def write(self, items: Sequence[str], rows: Sequence[Row]) -> None:
-        """Note finished items; once this returns no kill can lose them."""
+        """Record completed items; after this returns no kill can lose them."""
         self.done.update(zip(items, rows, strict=True))
         data = json.dumps({"items": list(items), "rows": [dict(row) for row in rows]}).encode() + b"\n"
         reached("journal: before line")
@@ -78,13 +78,13 @@ class Journal:
         reached("journal: line written")
 
     def move_to(self, path: Path) -> None:
-        """Go on in another file, with all that was noted; the place where it was stays locked."""
+        """Continue in another file, with everything recorded; the old path stays locked."""
         noted = [json.dumps({"items": [item], "rows": [dict(row)]}).encode() for item, row in self.done.items()]
         self._write_whole(path, noted)
         self.path = path
 
     def _write_whole(self, path: Path, lines: Sequence[bytes]) -> None:
-        """A journal with these lines after the first; it appears whole."""
+        """Write a journal with these lines after the first, atomically."""
         write_bytes(path, b"".join(line + b"\n" for line in (json.dumps(self._head).encode(), *lines)))
 
     def _read(self) -> None:
@@ -103,14 +103,14 @@ class Journal:
                 f"journal {self.path} is damaged in line{'s' if len(damaged) > 1 else ''} "
                 f"{', '.join(map(str, damaged[:20]))}{', ...' if len(damaged) > 20 else ''}: these runs are repeated."
             )
-        if damaged or not whole or self.path.stat().st_nlink > 1:  # what has other names is theirs, too
+        if damaged or not whole or self.path.stat().st_nlink > 1:  # other hard links must not change
             self._write_whole(self.path, sound)
         elif len(whole) < len(content):
             reached("journal: before truncate")
             os.truncate(self.path, len(whole))
 
     def _check_head(self, line: bytes) -> None:
-        """The first line must be a journal's, and this one's."""
+        """Check that the first line is a journal's, and this one's."""
         try:
             head = json.loads(line)
         except (ValueError, RecursionError) as error:
@@ -130,7 +130,7 @@ class Journal:
             )
 
     def _items(self, line: bytes) -> dict[str, Row] | None:
-        """What a line tells of; None where it is damaged."""
+        """Return the items of a line; None if it is damaged."""
         try:
             content = json.loads(line)
         except (ValueError, RecursionError):

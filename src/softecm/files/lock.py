@@ -1,4 +1,4 @@
-"""One writer at a time: a lock that the system takes back when its process ends, however it ends."""
+"""One writer at a time: a lock that the system releases when its process ends, in any way."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ from pathlib import Path
 from softecm._errors import WriteError
 from softecm._warnings import warn
 
-PATIENCE = 60.0  # seconds; putting a folder's files into place takes a moment
+PATIENCE = 60.0  # seconds; moving a folder's files takes a moment
 
 
 def locked(path: str | os.PathLike[str]) -> AbstractContextManager[None]:
-    """Nobody else may write ``path`` in here; a second writer is refused at once.
+    """Lock ``path`` for writing; a second writer gets an error at once.
 
-    The lock is on a small file beside ``path``, or beside what a link leads to, which itself may be replaced; it goes when
-    the lock does. One that a killed process left behind is locked by nobody. Where the system or the disk has no locks, a
-    warning says so.
+    The lock is on a small file next to ``path``, or next to a link's target, which itself may be replaced; it is
+    removed with the lock. A file left by a killed process is unlocked. If the system or the disk does not support
+    locks, a warning reports it.
 
     Examples
     --------
@@ -39,10 +39,10 @@ def locked(path: str | os.PathLike[str]) -> AbstractContextManager[None]:
 
 
 def locked_folder(folder: Path) -> AbstractContextManager[None]:
-    """Nobody else on this machine may put files into ``folder`` in here; whoever comes second waits.
+    """Lock ``folder`` for moving files on this machine; a second process waits.
 
-    The folder may have to be made, so the lock lies among the system's temporary files; where these can't be written,
-    results are written without it.
+    The folder may not exist yet, so the lock is among the system's temporary files; if these can't be written, results
+    are written without it.
     """
     lock = Path(tempfile.gettempdir()) / f"softecm-{_digest(os.path.realpath(folder))}.lock"
     return _holding(lock, folder, wait=PATIENCE) if os.access(lock.parent, os.W_OK) else nullcontext()
@@ -59,7 +59,7 @@ def _holding(lock: Path, target: Path, *, wait: float) -> Iterator[None]:
         yield
     finally:
         if sys.platform != "win32":
-            lock.unlink(missing_ok=True)  # before the lock goes: whoever waits for this file sees that it is gone
+            lock.unlink(missing_ok=True)  # before unlocking: waiting processes see that it is gone
         os.close(handle)
         if sys.platform == "win32":
             with suppress(OSError):
@@ -67,7 +67,7 @@ def _holding(lock: Path, target: Path, *, wait: float) -> Iterator[None]:
 
 
 def _held(lock: Path, target: Path, deadline: float) -> int:
-    """The open and locked file; opened again where an earlier holder has removed it meanwhile."""
+    """Return the open and locked file; reopen it if an earlier holder removed it meanwhile."""
     while True:
         handle = os.open(lock, os.O_RDWR | os.O_CREAT, 0o666)
         try:

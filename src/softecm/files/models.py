@@ -1,7 +1,7 @@
 """Fitted models as files: safetensors with JSON metadata. A model is data; loading one runs no code.
 
-Every fitted attribute is written as plain JSON, as a tensor, or as one of the library's own frozen values, named in a fixed
-table. A file can't name anything else.
+Every fitted attribute is written as plain JSON, as a tensor, or as one of the library's own frozen values, from a fixed
+list of classes.
 """
 
 from __future__ import annotations
@@ -24,9 +24,9 @@ FORMAT_VERSION = 1
 
 
 def save_model(estimator: EvidentialClusterer, path: str | os.PathLike[str]) -> None:
-    """Write a fitted estimator; the file appears whole or not at all.
+    """Write a fitted estimator atomically.
 
-    Of a fit on data in blocks, the partition stays where the data are and is not part of the file.
+    After a fit on data in blocks, the partition stays with the data and is not part of the file.
     """
     writer = Writer()
     params = {k: v for k, v in estimator.get_params(deep=False).items() if k != "callback"}
@@ -48,7 +48,7 @@ def _elsewhere(value: object) -> bool:
 
 
 def check_description(description: Mapping[str, object], tensors: Tensors, cls: type[EvidentialClusterer]) -> None:
-    """The whole of a file against what its classes say, before anything is made of it; ``cls`` is the estimator's."""
+    """Validate a whole file by the rules of its classes, before loading; ``cls`` is the estimator's."""
 
     def rest(content: Content, node: object, where: str) -> None:
         name = where.rsplit(".", 1)[-1]
@@ -64,4 +64,4 @@ def check_description(description: Mapping[str, object], tensors: Tensors, cls: 
 
 
 def _ignored(content: Content, node: object, where: str) -> None:
-    """What other readers may want."""
+    """Accept anything that other readers may need."""

@@ -1,4 +1,4 @@
-"""Whether a place can be written, found out before the work, and which files there are ours to replace."""
+"""Early checks whether targets can be written, and which existing files are ours to replace."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from softecm._errors import WriteError, reason
 
 
 def real_folder(path: str | os.PathLike[str]) -> Path:
-    """The same for a folder, which may have to be made with all above it."""
+    """Return a folder's path, which may have to be created with its parents."""
     target = Path(path)
     for part in (target, *target.parents):
         refuse_loose_link(part)
@@ -22,26 +22,26 @@ def real_folder(path: str | os.PathLike[str]) -> Path:
 
 
 def check_file(path: str | os.PathLike[str]) -> None:
-    """Refuse a name at which no file can be written; tried out, since only the system knows."""
+    """Raise an error if no file can be written at this path; tests it, because only the system knows."""
     with _refused(Path(path)):
         _try_in(real_place(path).parent)
 
 
 def check_new_file(path: Path, *, force: bool) -> None:
-    """The same, and refuse a file that is there already, unless told to replace it."""
+    """The same, and raise an error for an existing file, unless ``force``."""
     if path.exists() and not force:
         raise WriteError(f"{path} already exists: replace it with --force, or give another name with -o.")
     check_file(path)
 
 
 def check_folder(path: str | os.PathLike[str]) -> None:
-    """Refuse a folder that can't be made, or in which no file can be; nothing is left of the trial."""
+    """Raise an error for a folder that can't be created or written; the test leaves nothing behind."""
     with _refused(Path(path)), _made(real_folder(path)) as folder:
         _try_in(folder)
 
 
 def check_replaced(outputs: Iterable[Path], *, kind: str | None = None, inputs: Iterable[Path] = ()) -> None:
-    """Refuse to replace what is read, and files that we did not write; their names say what they are, or ``kind`` does."""
+    """Raise an error if outputs would replace inputs or files that aren't ours, judged by their names or ``kind``."""
     read = [path for path in inputs if path.exists()]
     for path in outputs:
         what = kind or kind_of(path)
@@ -79,7 +79,7 @@ def _try_in(folder: Path) -> None:
 
 @contextmanager
 def _made(folder: Path) -> Iterator[Path]:
-    """A folder for the length of a trial."""
+    """Create a folder for the duration of a test."""
     absent = [part for part in (folder, *folder.parents) if not part.exists()]
     made = list[Path]()
     try:
@@ -89,13 +89,13 @@ def _made(folder: Path) -> Iterator[Path]:
         yield folder
     finally:
         for part in reversed(made):
-            with suppress(OSError):  # somebody else has put something there
+            with suppress(OSError):  # another process has put something there
                 part.rmdir()
 
 
-ENDS = 1 << 20  # bytes at either end that are looked at
+ENDS = 1 << 20  # bytes examined at either end
 
-#: What a file of each kind holds near its beginning or its end.
+#: Markers of each kind of file near its beginning or its end.
 MARKS: dict[str, tuple[str, ...]] = {
     "partition": ("label", "m(∅)"),
     "model": ("softecm.model",),
@@ -108,10 +108,10 @@ MARKS: dict[str, tuple[str, ...]] = {
     "page": ("Made by ", "softecm reproduce"),
 }
 
-#: What a picture of ours says of itself.
+#: The metadata of our pictures.
 SIGNED = {"Software": "softecm"}
 
-#: What ``softecm cluster`` writes into a folder, and what each file is.
+#: Files that ``softecm cluster`` writes into a folder, and their kinds.
 RESULTS = {
     "partition.csv": "partition",
     "partition.parquet": "partition",
@@ -124,12 +124,12 @@ ENDINGS = {".json": "summary", ".png": "picture", ".html": "page", ".md": "page"
 
 
 def kind_of(path: Path) -> str | None:
-    """What a file of this name is in a folder that we write; None for other names."""
+    """Return the kind of a file in our results folders by its name; None for other names."""
     return (RESULTS | OTHERS).get(path.name) or ENDINGS.get(path.suffix)
 
 
 def is_ours(path: Path, kind: str) -> bool:
-    """Whether a file holds what we write as this kind; an empty one holds nothing that could be lost.
+    """Whether a file is one of ours of this kind; an empty one has no content to lose.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Tensors with a description, as one safetensors file with a checksum: what models and checkpoints are made of."""
+"""Tensors with a description in one safetensors file with a checksum: the format of models and checkpoints."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from softecm._errors import NotThere, ReadError, shown
 from softecm._version import __version__
 from softecm.files.expected import matches
 
-Tensors = Mapping[str, NDArray[np.generic]]  # of any type that safetensors knows
+Tensors = Mapping[str, NDArray[np.generic]]  # of any type supported by safetensors
 WRITERS = {
     "model": "An estimator's save(path) writes one, softecm cluster a folder with one.",
     "checkpoint": "A fit with checkpoint= writes one.",
@@ -24,7 +24,7 @@ WRITERS = {
 
 
 def tensor_file(path: str | os.PathLike[str], text: str, tensors: Tensors) -> None:
-    """Write tensors with a description and a checksum of both; the file appears whole or not at all."""
+    """Write tensors with a description and a checksum of both, atomically."""
     from safetensors.numpy import save
 
     write_bytes(path, save(dict(tensors), metadata={"softecm": text, "sha256": _digest(text, tensors)}))
@@ -33,15 +33,15 @@ def tensor_file(path: str | os.PathLike[str], text: str, tensors: Tensors) -> No
 def read_description(
     path: str | os.PathLike[str], kind: str, reads: int, what: str
 ) -> tuple[dict[str, Any], dict[str, NDArray[np.generic]]]:
-    """Description and tensors of a file of this kind and version, checked against its checksum.
+    """Return description and tensors of a file of this kind and version, verified by its checksum.
 
     Parameters
     ----------
     path : str or path
     kind : str
-        What its description must say under "format".
+        Required "format" in its description.
     reads : int
-        The version of that format that is understood.
+        The supported version of that format.
     what : {"model", "checkpoint"}
         For the error messages.
     """
@@ -80,7 +80,7 @@ def _parts(path: str | os.PathLike[str], what: str) -> tuple[dict[str, str], dic
 
 
 def _digest(text: str, tensors: Tensors) -> str:
-    """One number for the whole content, so that a file with any bit changed is refused."""
+    """Return a digest of the whole content, so that any changed bit is detected."""
     digest = hashlib.sha256(text.encode())
     for name in sorted(tensors):
         value = np.ascontiguousarray(tensors[name])

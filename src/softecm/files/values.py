@@ -1,7 +1,7 @@
-"""Values as JSON and tensors, and back: plain ones, arrays, and the library's own, which are ``Savable``.
+"""Serialization of values as JSON and tensors: plain ones, arrays, and the library's own, which are ``Savable``.
 
-A file can't name anything else; reading one runs no code of its own. What a field may hold stands on its class (``SAVED``)
-and is checked before anything is made of a file.
+Files can't name other classes; reading one runs no code. The rules for fields are on their class (``SAVED``) and are
+checked before anything is loaded.
 """
 
 from __future__ import annotations
@@ -35,10 +35,10 @@ from softecm.files.expected import (
 if TYPE_CHECKING:
     from _typeshed import DataclassInstance
 
-Node = dict[str, Any]  # one key, the kind of the value, and what JSON keeps of it
+Node = dict[str, Any]  # one key, the kind of the value, and its JSON form
 Plain = bool | int | float | str | None
 
-#: The kinds of nodes that values of other libraries become.
+#: The kinds of nodes for values of other libraries.
 KINDS: dict[str, tuple[type, ...]] = {
     "value": (type(None), bool, int, float, str, np.generic),
     "dtype": (torch.dtype,),
@@ -49,16 +49,15 @@ KINDS: dict[str, tuple[type, ...]] = {
     "dict": (Mapping,),
 }
 
-#: The library's own values that a file may name.
+#: The library's own classes that a file may name.
 CLASSES: dict[str, type[DataclassInstance]] = {"FocalSets": FocalSets, "CredalPartition": CredalPartition}
 
 
 class Savable:
-    """A frozen dataclass of the library's that a model file may hold: whoever derives from this is on the list.
+    """A frozen dataclass of the library that model files may hold: subclasses are registered.
 
-    ``SAVED`` says what a field may hold, for those that the constructor does not check itself; fields that others are
-    measured by come first. ``class Mine(Savable, savable=False)`` stays off the list: it holds a user's code, or lives no
-    longer than a fit.
+    ``SAVED`` has the rules of fields that the constructor does not check itself; fields that define sizes come first.
+    ``class Mine(Savable, savable=False)`` is not registered: it holds user code, or exists only during a fit.
     """
 
     SAVED: ClassVar[Mapping[str, Check]] = {}
@@ -71,7 +70,7 @@ class Savable:
 
 
 def own(base: type) -> Check:
-    """A value of one of the library's classes that derive from ``base``, each of its fields as its class says."""
+    """Check a value of a registered subclass of ``base``, with all its fields."""
 
     def check(content: Content, node: object, where: str) -> None:
         cls = CLASSES.get(str(node["own"])) if isinstance(node, Mapping) and set(node) == {"own", "fields"} else None
@@ -87,7 +86,7 @@ def own(base: type) -> Check:
 
 
 def saved_fields(cls: type) -> dict[str, Check]:
-    """What the fields of a class may hold; ``belief``, which knows nothing of files, has its rules here."""
+    """Return the rules of a class's fields; those of ``belief``, which does not depend on files, are here."""
     if cls is FocalSets:
         cluster_set = listed(count(least=0, below="c"), least=1, different=True)
         return {
@@ -101,7 +100,7 @@ def saved_fields(cls: type) -> dict[str, Check]:
 
 
 def anything(content: Content, node: object, where: str) -> None:
-    """Any value that a file can hold, sound in itself."""
+    """Check any serializable value by itself."""
     if isinstance(node, Mapping) and "own" in node:
         return own(object)(Content(content.tensors), node, where)
     if not isinstance(node, Mapping) or len(node) != 1:
@@ -122,18 +121,18 @@ def anything(content: Content, node: object, where: str) -> None:
 
 
 def by_itself(check: Check) -> Check:
-    """A value whose sizes have nothing to do with those of others."""
+    """Check a value whose sizes are independent of others."""
     return lambda content, node, where: check(Content(content.tensors), node, where)
 
 
 class Writer:
-    """Turns values into JSON nodes, putting arrays aside."""
+    """Converts values to JSON nodes, collecting arrays."""
 
     def __init__(self) -> None:
         self.tensors: dict[str, NDArray[np.generic]] = {}
 
     def node(self, value: Any, path: str, *, lenient: bool = False) -> Node:
-        """A value; ``path`` names its tensors, ``lenient`` drops what a file can't hold."""
+        """Return a value's node; ``path`` names its tensors, ``lenient`` drops values that can't be serialized."""
         kind = next((name for name, kinds in KINDS.items() if isinstance(value, kinds)), "")
         if kind in ("list", "tuple"):
             return {kind: [self.node(v, f"{path}.{i}", lenient=lenient) for i, v in enumerate(value)]}
@@ -156,21 +155,21 @@ class Writer:
         if CLASSES.get(kind) is type(value):
             names = [f.name for f in fields(CLASSES[kind])]
             return {"own": kind, "fields": {name: self.node(getattr(value, name), f"{path}.{name}") for name in names}}
-        if hasattr(value, "pairwise") or callable(value):  # code of a user's: it must be given again
+        if hasattr(value, "pairwise") or callable(value):  # user code: must be given again
             return {"metric": kind}
-        if lenient:  # a parameter such as a RandomState: the fitted model does not need it
+        if lenient:  # a parameter such as a RandomState, not needed by the fitted model
             return {"value": None}
         raise TypeError(f"{path} holds a {kind}, which a model file can't; this is a bug in softecm.")
 
 
 class ValueReader:
-    """The way back."""
+    """Converts nodes to values."""
 
     def __init__(self, tensors: Mapping[str, NDArray[np.generic]], metric: object = None) -> None:
         self.tensors = tensors
         self.metric = metric
         self.kinds: dict[str, Callable[[Any], object]] = {
-            "value": lambda v: v,  # plain, as `check_description` made sure
+            "value": lambda v: v,  # plain, checked by `check_description`
             "dtype": lambda v: {"float64": torch.float64, "float32": torch.float32}[v],
             "torch": lambda v: torch.from_numpy(np.array(self.tensors[v])),
             "array": lambda v: np.array(self.tensors[v]),
@@ -182,7 +181,7 @@ class ValueReader:
         }
 
     def value(self, node: Node) -> object:
-        """The value of a node."""
+        """Return the value of a node."""
         if "own" in node:
             return CLASSES[node["own"]](**{k: self.value(v) for k, v in node["fields"].items()})
         ((kind, content),) = node.items()

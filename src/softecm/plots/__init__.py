@@ -1,8 +1,8 @@
-"""Figures of a credal partition: Matplotlib axes in, axes out.
+"""Plots of a credal partition: functions that take and return Matplotlib axes.
 
-Every figure is drawn from a :class:`~softecm.CredalPartition` and plain arrays, never from an estimator, so a saved
-partition is redrawn without a refit. Each cluster has one colour everywhere, a set the mix of its clusters' colours, the
-empty set dark grey; sets and outliers differ in shape as well, for those who see colours differently.
+Plots need only a :class:`~softecm.CredalPartition` and plain arrays, never an estimator, so a saved partition can be
+plotted without a refit. Each cluster has one colour everywhere, a set the mix of its clusters' colours, the empty set
+dark grey; for colour-blind readers, sets and outliers also differ in shape.
 """
 
 from softecm.plots.figures import grid_heatmap as grid_heatmap

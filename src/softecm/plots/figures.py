@@ -1,4 +1,4 @@
-"""The figures: masses and silhouettes side by side, objects in the plane, series with prototypes, runs, grids."""
+"""The plots: masses and silhouettes of objects, objects in the plane, series with prototypes, runs, grids."""
 
 from __future__ import annotations
 
@@ -26,18 +26,18 @@ from softecm.scores.silhouettes import Silhouettes
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-MANY_OBJECTS = 150  # beyond this lines with markers run together: bands instead
-MANY_BARS = 400  # beyond this lines for intervals run together
-MANY_SETS = 12  # beyond this a legend hides the figure: the rest is one band
+MANY_OBJECTS = 150  # above, bands instead of lines with markers, which would overlap
+MANY_BARS = 400  # above, interval lines overlap
+MANY_SETS = 12  # above, the rest is one band, because a legend would hide the plot
 
 
-# ------------------------------------------------------------------ objects side by side
+# ------------------------------------------------------------------ all objects
 
 
 def mass_profile(
     partition: CredalPartition, *, ax: Axes | None = None, sort: bool = False, names: Sequence[str] | None = None
 ) -> Axes:
-    """The paper's mass plot: the mass of every set over the objects.
+    """Plot the mass of every set over the objects, as in the paper.
 
     Lines with markers for up to 150 objects, stacked bands for more.
 
@@ -45,9 +45,9 @@ def mass_profile(
     ----------
     partition : CredalPartition
     ax : matplotlib axes, optional
-        Where to draw; new ones by default.
+        Axes to draw on; new ones by default.
     sort : bool, default False
-        Put the objects of one set side by side, the surest first, instead of keeping their order.
+        Sort objects by set and decreasing certainty, instead of keeping their order.
     names : sequence of str, optional
         Names of the clusters.
 
@@ -98,14 +98,14 @@ def mass_profile(
 def mass_heatmap(
     partition: CredalPartition, *, ax: Axes | None = None, sort: bool = True, names: Sequence[str] | None = None
 ) -> Axes:
-    """Masses as shades: one row a set, one column an object.
+    """Plot masses as shades: one row per set, one column per object.
 
     Parameters
     ----------
     partition : CredalPartition
     ax : matplotlib axes, optional
     sort : bool, default True
-        Put the objects of one set side by side, the surest first.
+        Sort objects by set and decreasing certainty.
     names : sequence of str, optional
         Names of the clusters.
 
@@ -130,7 +130,7 @@ def mass_heatmap(
 
 
 def silhouette_bars(partition: CredalPartition, widths: Silhouettes, *, ax: Axes | None = None) -> Axes:
-    """A bar an object, the best of each cluster first, in the colour of its masses; its interval as a line.
+    """Plot silhouettes as bars in the colours of the masses, sorted within clusters, with intervals as lines.
 
     Parameters
     ----------
@@ -138,7 +138,7 @@ def silhouette_bars(partition: CredalPartition, widths: Silhouettes, *, ax: Axes
     widths : Silhouettes
         From :func:`softecm.scores.silhouettes`.
     ax : matplotlib axes, optional
-        Where to draw; new ones by default.
+        Axes to draw on; new ones by default.
 
     Examples
     --------
@@ -156,7 +156,7 @@ def silhouette_bars(partition: CredalPartition, widths: Silhouettes, *, ax: Axes
     ax = axes(ax)
     labels, colors, own = partition.labels(), mixed_colors(partition), set_colors(partition.focal_sets)
     order = np.lexsort((-np.nan_to_num(widths.objects, nan=-2.0), labels))
-    place = np.arange(len(order)) + 2.0 * labels[order]  # a gap between clusters
+    place = np.arange(len(order)) + 2.0 * labels[order]  # space between clusters
     ax.barh(place, np.nan_to_num(widths.objects[order]), height=1.0, color=np.asarray(colors)[order], lw=0)
     if len(order) <= MANY_BARS:
         ax.hlines(place, widths.lower[order], widths.upper[order], color="0.25", lw=0.8)
@@ -178,7 +178,7 @@ def silhouette_bars(partition: CredalPartition, widths: Silhouettes, *, ax: Axes
 
 
 def _largest_sets(masses: FloatArray) -> tuple[list[int], list[int]]:
-    """Columns to draw one by one, and those to add up."""
+    """Return the columns to draw individually, and those to add up."""
     order = np.argsort(-masses.mean(0), kind="stable").tolist()
     return sorted(order[:MANY_SETS]), sorted(order[MANY_SETS:])
 
@@ -195,18 +195,18 @@ def map(
     names: Sequence[str] | None = None,
     axis_names: Sequence[str] = ("first axis", "second axis"),
 ) -> Axes:
-    """Objects in the plane: colour mixed from the clusters, larger where the mass is on one set.
+    """Plot objects in the plane, in mixed cluster colours, larger if the mass is on one set.
 
-    Circles belong to one cluster, diamonds lie between several, crosses belong to none.
+    Circles belong to one cluster, diamonds are between several, crosses belong to none.
 
     Parameters
     ----------
     partition : CredalPartition
     points : array-like of shape (n, 2)
-        Where the objects lie: two columns of the data, or an embedding.
+        Positions of the objects: two columns of the data, or an embedding.
     ax : matplotlib axes, optional
     prototypes : array-like of shape (f, 2), optional
-        Where the prototypes of the focal sets lie; drawn as stars.
+        Positions of the prototypes of the focal sets, drawn as stars.
     names : sequence of str, optional
         Names of the clusters.
     axis_names : pair of str
@@ -258,7 +258,7 @@ def hulls(
     names: Sequence[str] | None = None,
     axis_names: Sequence[str] = ("first axis", "second axis"),
 ) -> Axes:
-    """Convex hulls of what surely (solid) and what possibly (dashed) belongs to each cluster.
+    """Plot convex hulls of the objects that certainly (solid) and possibly (dashed) belong to each cluster.
 
     Parameters
     ----------
@@ -306,7 +306,7 @@ def scatter_masses(
     ax: Axes | None = None,
     axis_names: Sequence[str] = ("first axis", "second axis"),
 ) -> Axes:
-    """The mass of one set as shades over the objects in the plane.
+    """Plot the mass of one set as shades over the objects in the plane.
 
     Parameters
     ----------
@@ -339,7 +339,7 @@ def scatter_masses(
 
 
 def ternary(partition: CredalPartition, *, ax: Axes | None = None, names: Sequence[str] | None = None) -> Axes:
-    """Three clusters as a triangle: an object lies where its pignistic probability puts it.
+    """Plot three clusters as a triangle, with objects positioned by pignistic probability.
 
     Parameters
     ----------
@@ -378,14 +378,14 @@ def ternary(partition: CredalPartition, *, ax: Axes | None = None, names: Sequen
 
 
 def _sizes(partition: CredalPartition) -> FloatArray:
-    """Marker areas: larger where more of the mass is on one set."""
+    """Return marker areas: larger if more of the mass is on one set."""
     most = 60.0 if len(partition) <= 2000 else 16.0
     area: FloatArray = most * (0.25 + 0.75 * partition.masses.max(1))
     return area
 
 
 def _hull(xy: FloatArray) -> FloatArray | None:
-    """Corners of the convex hull, or None where the points span no area."""
+    """Return the corners of the convex hull, or None if the points span no area."""
     from scipy.spatial import ConvexHull, QhullError
 
     if len(xy) < 3:
@@ -410,20 +410,20 @@ def series_prototypes(
     ax: Axes | None = None,
     names: Sequence[str] | None = None,
 ) -> Axes:
-    """The prototype of a set as a series, over the series that belong to it.
+    """Plot the prototype of a set as a series, over the series assigned to it.
 
     Parameters
     ----------
     partition : CredalPartition
     prototypes : array of shape (f, L, d), or list of (L, d) arrays
-        One for each non-empty focal set.
+        One per non-empty focal set.
     series : array of shape (n, L, d), or list of (L, d) arrays, optional
-        The objects; those whose largest mass is on the set are drawn thin behind it.
+        The objects; those with their largest mass on the set are thin lines in the background.
     clusters : iterable of int, default (0,)
         The set.
     channel : int, default 0
     most : int, default 50
-        Draw at most so many members, those with most mass on the set.
+        Maximum number of members to draw, those with most mass on the set.
     ax : matplotlib axes, optional
     names : sequence of str, optional
         Names of the clusters.
@@ -459,11 +459,11 @@ def series_prototypes(
 
 
 def objective_trace(history: ArrayLike | Sequence[ArrayLike], *, ax: Axes | None = None) -> Axes:
-    """The objective after each round; it never rises.
+    """Plot the objective after each iteration; it never rises.
 
     Parameters
     ----------
-    history : array-like of shape (rounds,), or a sequence of such
+    history : array-like of shape (iterations,), or a sequence of these
         ``history_`` of an estimator, or those of several runs.
     ax : matplotlib axes, optional
 
@@ -489,12 +489,12 @@ def objective_trace(history: ArrayLike | Sequence[ArrayLike], *, ax: Axes | None
 
 
 def shepard(implied: ArrayLike, conflict: ArrayLike, *, ax: Axes | None = None) -> Axes:
-    """The Shepard diagram: for every pair of objects implied conflict and conflict of the masses, equal on the line.
+    """Plot a Shepard diagram: implied conflict and conflict of the masses for every pair, equal on the line.
 
     Parameters
     ----------
-    implied, conflict : array-likes of as many numbers
-        ``shepard(*model.shepard(D))`` draws that of an :class:`softecm.EVCLUS`.
+    implied, conflict : array-likes of equal length
+        ``shepard(*model.shepard(D))`` plots that of an :class:`softecm.EVCLUS`.
     ax : matplotlib axes, optional
 
     Returns
@@ -525,16 +525,16 @@ def grid_heatmap(
     value_name: str = "",
     ax: Axes | None = None,
 ) -> Axes:
-    """A number for every combination of two parameters; marked cells are hatched.
+    """Plot a number for every combination of two parameters; marked cells are hatched.
 
     Parameters
     ----------
     values : array-like of shape (len(up), len(across))
-        NaN where nothing was computed.
-    across, up : the parameters' values
+        NaN for missing values.
+    across, up : values of the parameters
     marked : boolean array-like of the same shape, optional
-        Cells not to be trusted, such as those whose clusters have merged.
-    x_name, y_name, value_name : what is shown
+        Unreliable cells, such as those with merged clusters.
+    x_name, y_name, value_name : labels
     ax : Matplotlib axes, optional
 
     Returns

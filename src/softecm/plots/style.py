@@ -1,6 +1,6 @@
-"""What the figures share: colours, axes to draw on, legends, markers, places of objects.
+"""Common parts of the plots: colours, axes, legends, markers, order of objects.
 
-One colour a cluster everywhere, a set the mix of its clusters', the empty set dark grey.
+Each cluster has one colour everywhere, a set the mix of its clusters', the empty set dark grey.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ FloatArray = NDArray[np.float64]
 
 
 def axes(ax: Axes | None) -> Axes:
-    """The axes given, or new ones."""
+    """Return the given axes, or new ones."""
     if ax is not None:
         return ax
     from matplotlib import pyplot as plt
@@ -29,7 +29,7 @@ def axes(ax: Axes | None) -> Axes:
 
 
 def legend(ax: Axes) -> Axes:
-    """The axes, with a legend where something has a name."""
+    """Add a legend if something has a label; return the axes."""
     handles, labels = ax.get_legend_handles_labels()
     if handles:
         ax.legend(handles, labels, frameon=False, fontsize="small", ncols=1 + (len(labels) > 6))
@@ -37,14 +37,14 @@ def legend(ax: Axes) -> Axes:
 
 
 def marker(focal: FocalSets, column: int) -> str:
-    """Circle for one cluster, diamond for several, cross for none."""
+    """Return a circle for one cluster, diamond for several, cross for none."""
     if column == 0:
         return "x"
     return "o" if len(focal.sets[column - 1]) == 1 else "D"
 
 
 def by_set(partition: CredalPartition) -> NDArray[np.intp]:
-    """Objects set by set, the surest first; outliers last."""
+    """Sort objects by set and decreasing certainty; outliers last."""
     best = partition.masses.argmax(1)
     place = np.where(best == 0, partition.masses.shape[1], best)
     order: NDArray[np.intp] = np.lexsort((-partition.masses.max(1), place))
@@ -52,7 +52,7 @@ def by_set(partition: CredalPartition) -> NDArray[np.intp]:
 
 
 def checked_points(points: ArrayLike, count: int) -> FloatArray:
-    """Places (n, 2), or an error."""
+    """Return positions (n, 2), or raise an error."""
     xy = np.asarray(points, dtype=np.float64)
     if xy.shape != (count, 2):
         raise ValueError(
@@ -64,14 +64,14 @@ def checked_points(points: ArrayLike, count: int) -> FloatArray:
 
 # ------------------------------------------------------------------ colours
 
-# Paul Tol's "bright" colours, told apart with every common colour blindness. The first three mix like paint: blue and red
-# to purple, blue and yellow to green, red and yellow to orange.
+# Paul Tol's "bright" colours, distinguishable with every common colour blindness. The first three mix like paint: blue
+# and red to purple, blue and yellow to green, red and yellow to orange.
 CLUSTER_COLORS = ("#4477aa", "#ee6677", "#ccbb44", "#228833", "#66ccee", "#aa3377", "#dd7733", "#8877cc")
 EMPTY_COLOR = "#333333"
 
 
 def set_colors(focal_sets: FocalSets) -> list[str]:
-    """Colours of the columns of a mass matrix: dark grey for ∅, one a cluster, a set the mix of its clusters'.
+    """Return colours of the columns of a mass matrix: dark grey for ∅, one per cluster, a mix for a set.
 
     Parameters
     ----------
@@ -91,7 +91,7 @@ def set_colors(focal_sets: FocalSets) -> list[str]:
 
 
 def mixed_colors(partition: CredalPartition) -> FloatArray:
-    """One colour for each object: its clusters' colours mixed by pignistic probability, dark by its mass on ∅.
+    """Return a colour for each object: its clusters' colours mixed by pignistic probability, darkened by mass on ∅.
 
     Parameters
     ----------
@@ -113,7 +113,7 @@ def mixed_colors(partition: CredalPartition) -> FloatArray:
 
 
 def _cluster_rgb(count: int) -> FloatArray:
-    """Colours of the clusters (c, 3): the fixed ones, then hues a golden angle apart."""
+    """Return colours of the clusters (c, 3): the fixed ones, then hues a golden angle apart."""
     fixed = rgb(CLUSTER_COLORS[:count])
     if count <= len(CLUSTER_COLORS):
         return fixed
@@ -125,7 +125,7 @@ def _cluster_rgb(count: int) -> FloatArray:
 
 
 def mix(shares: FloatArray) -> FloatArray:
-    """Colours (k, 3) of shares (k, c) of the clusters: the middle hue, as vivid as its parts, where there is one."""
+    """Return colours (k, 3) of shares (k, c) of the clusters: the mean hue, if defined, as vivid as its parts."""
     parts = _oklab(_cluster_rgb(shares.shape[1]))
     lab = shares @ parts
     vivid = np.linalg.norm(lab[:, 1:], axis=1)
@@ -135,7 +135,7 @@ def mix(shares: FloatArray) -> FloatArray:
 
 
 def rgb(colors: Iterable[str]) -> FloatArray:
-    """Red, green and blue (k, 3) from 0 to 1 of ``#rrggbb``."""
+    """Return red, green and blue (k, 3) from 0 to 1 of ``#rrggbb``."""
     return np.array([[int(c[i : i + 2], 16) / 255 for i in (1, 3, 5)] for c in colors]).reshape(-1, 3)
 
 
@@ -143,7 +143,7 @@ def _hex(rgb: FloatArray) -> list[str]:
     return ["#{:02x}{:02x}{:02x}".format(*row) for row in np.rint(rgb * 255).astype(int).tolist()]
 
 
-# Björn Ottosson's OKLab, where the middle of two colours looks like their middle.
+# Björn Ottosson's OKLab, in which mixtures of two colours look right.
 _LMS = np.array(
     [
         [0.4122214708, 0.5363325363, 0.0514459929],

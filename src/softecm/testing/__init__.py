@@ -1,4 +1,4 @@
-"""Checks for people who write a semi-metric of their own, and the lists that the contract tests walk through."""
+"""Checks for user-defined semi-metrics, and the lists used by the contract tests."""
 
 from softecm.testing.lists import all_estimators, all_metrics
 from softecm.testing.semimetric import Check, SemiMetricReport, check_semimetric

@@ -1,4 +1,4 @@
-"""Each capability a metric claims, compared with its own ``pairwise``. A check says what is wrong, or nothing."""
+"""Each capability a metric claims, compared with its own ``pairwise``. A check returns what is wrong, or nothing."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ A = TypeVar("A")
 D = TypeVar("D", bound=Described)
 
 FOCAL = FocalSets.up_to(2, 2)
-LOOSE = 1e-3  # a barycentre found by iteration may cost this part more than the best
+LOOSE = 1e-3  # tolerated relative excess cost of an iterated barycentre
 NONE_HERE = "the metric has none for this input"
 
 
@@ -34,7 +34,7 @@ def _form(trial: Trial) -> ClosedForm:
 
 
 def _cost(trial: Trial, weights: Tensor) -> Callable[[Tensor], Tensor]:
-    """Weighted distances of all objects to each prototype, (k, *shape) -> (k,)."""
+    """Return weighted distances of all objects to each prototype, (k, *shape) -> (k,)."""
     return lambda u: (trial.metric.pairwise(trial.x, u) * weights).sum(0)
 
 
@@ -45,14 +45,14 @@ def _slope(cost: Callable[[Tensor], Tensor], at: Tensor) -> Tensor:
 
 
 def _steepness(trial: Trial, sums: Sums, at: Tensor) -> Tensor:
-    """The gradient that the sums stand for."""
+    """Return the gradient implied by the sums."""
     if sums.gradient is not None:
         return sums.gradient
     return 2.0 * trial.metric.closed_form.tensor(sums.curvature * at - sums.moment)
 
 
 def _bound(trial: Trial) -> str:
-    """``sums`` must bound the weighted distances from above and touch them at v."""
+    """Check that ``sums`` bound the weighted distances from above, with equality at v."""
     form, start, other = _form(trial), trial.between(0.6, 3), trial.between(0.2, 3)
     weights = trial.weights(len(start))
     sums = form.sums(trial.x, start, weights)
@@ -60,7 +60,7 @@ def _bound(trial: Trial) -> str:
         raise NotTriedError
     cost = _cost(trial, weights)
     wrong = difference("the gradient of sums at v", _steepness(trial, sums, start), _slope(cost, start), 1e-4)
-    if wrong or sums.gradient is not None:  # then it is near the cost, and need not touch it
+    if wrong or sums.gradient is not None:  # then it is only approximate, without equality
         return wrong
 
     def bound(u: Tensor) -> Tensor:
@@ -89,7 +89,7 @@ def _in_one_pass(trial: Trial) -> str:
 
 
 def _stiff(trial: Trial) -> str:
-    """Symmetric and positive matrices, or no step could begin with them."""
+    """Check for symmetric positive definite matrices, which steps need."""
     form, at = _form(trial), trial.between(0.6, 3)
     weights = trial.weights(len(at))
     sums = form.sums(trial.x, at, weights)
@@ -102,7 +102,7 @@ def _stiff(trial: Trial) -> str:
 
 
 def _tensor(trial: Trial) -> str:
-    """A symmetric matrix; where barycentres are means, the one that measures."""
+    """Check for a symmetric matrix that, if barycentres are means, defines the metric."""
     form, a, b = _form(trial), trial.v, trial.v.flip(0)
     turned = form.tensor(a), form.tensor(b)
     wrong = difference("tensor(a + 2 b) - tensor(a) - 2 tensor(b) + a", form.tensor(a + 2 * b) - turned[0] - 2 * turned[1] + a, a, trial.tol)  # fmt: skip  # noqa: E501
@@ -120,7 +120,7 @@ def _dot(a: Tensor, b: Tensor) -> Tensor:
 
 
 def _barycenters(trial: Trial) -> str:
-    """No other point may be cheaper, near or far."""
+    """Check that no other point is cheaper, near or far."""
     form, v = _form(trial), trial.v.detach()
     weights = trial.weights(2).T
     u = form.barycenters(v, weights)
@@ -143,7 +143,7 @@ def _barycenters(trial: Trial) -> str:
 
 
 def _nudged(u: Tensor, v: Tensor, cost: Callable[[Tensor], Tensor]) -> Tensor:
-    """The least cost (k,) of points around u, at a few distances."""
+    """Return the least cost (k,) of points around u, at a few distances."""
     generator = torch.Generator().manual_seed(2)
     spread = (v - v.mean(0)).abs().mean()
     steps = [
@@ -164,13 +164,13 @@ def _passes(trial: Trial) -> CompiledPasses:
 
 
 def _has(passes: CompiledPasses, name: str) -> None:
-    """Leave a pass out that nobody wrote."""
+    """Skip a pass that is not implemented."""
     if getattr(type(passes), name) is getattr(CompiledPasses, name):
         raise NotTriedError
 
 
 def _problem(trial: Trial) -> tuple[Tensor, Tensor, MassCost]:
-    """Prototypes (runs, f, *shape) of two runs, the last round's, and their prices."""
+    """Return prototypes (runs, f, *shape) of two runs, the previous ones, and costs."""
     v = torch.stack([trial.between(0.7, len(FOCAL)), trial.between(0.35, len(FOCAL))])
     if v.shape[1] < len(FOCAL):
         raise NotTriedError("it takes three objects")
@@ -181,7 +181,7 @@ def _problem(trial: Trial) -> tuple[Tensor, Tensor, MassCost]:
 
 
 def _try_inputs(trial: Trial, ask: Callable[[Encoded], A | None]) -> tuple[Encoded, A]:
-    """The objects, or where there is no pass for them the same as plain tensors; and the pass's answer."""
+    """Return the objects, or the same as plain tensors if they have no pass, and the pass's result."""
     for x in (trial.x, trial.points):
         answer = ask(x)
         if answer is not None:
@@ -190,7 +190,7 @@ def _try_inputs(trial: Trial, ask: Callable[[Encoded], A | None]) -> tuple[Encod
 
 
 def _round(trial: Trial) -> str:
-    """Cost, derivative, sums and change of the masses against ``evaluate`` without the pass."""
+    """Compare cost, derivative, sums and change of the masses with ``evaluate`` without the pass."""
     passes = _passes(trial)
     _has(passes, "round")
     v, before, cost = _problem(trial)
@@ -207,7 +207,7 @@ def _round(trial: Trial) -> str:
 
 
 def _round_sums(trial: Trial, x: Encoded, v: Tensor, cost: MassCost, compiled: FusedRound) -> str:
-    """The quadratic itself, which a gradient alone does not pin down."""
+    """Check the quadratic itself, which a gradient alone does not determine."""
     summed = evaluate_in_blocks(trial.metric, x, v, cost, None, 0.0)
     if summed.curvature is None or summed.moment is None:
         return "round has sums, but the metric's closed form has none"
@@ -237,7 +237,7 @@ def _nearest(trial: Trial) -> str:
     x, (distances, which) = _try_inputs(trial, lambda x: passes.nearest(x, at))
     d = trial.metric.pairwise(x, at).detach().clamp_min(0.0)
     wrong = difference("nearest's distance", distances, d.amin(1), trial.tol)
-    # Compared by distance: of two that are equally near either may be named.
+    # Compared by distance: ties may be resolved either way.
     return wrong or difference("nearest's choice", d.cpu().gather(1, which.cpu()[:, None])[:, 0], d.amin(1), trial.tol)
 
 
@@ -266,7 +266,7 @@ def _paired_gradients(trial: Trial) -> str:
 
 
 def same_in_blocks(trial: Trial) -> str:
-    """What is learned from all objects at once, and from three blocks of them."""
+    """Compare what is learned from all objects at once and from three blocks of them."""
     learner = trial.original.learner
     if learner is None:
         raise NotTriedError
@@ -289,7 +289,7 @@ def same_in_blocks(trial: Trial) -> str:
 
 
 def _merged(parts: Sequence[D | None]) -> D | None:
-    """The descriptions together; a block with nothing to say does not count."""
+    """Merge the descriptions; a block without one is skipped."""
     total: D | None = None
     for part in parts:
         total = part if total is None else total if part is None else total.merge(part)

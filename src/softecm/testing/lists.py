@@ -1,4 +1,4 @@
-"""Everything that keeps a contract, listed once."""
+"""All classes with a contract, listed once."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from softecm.distances import SEMI_METRICS, SemiMetric
 
 
 def all_metrics() -> list[tuple[str, type[SemiMetric]]]:
-    """Names and classes of the registered semi-metrics.
+    """Return names and classes of the registered semi-metrics.
 
     Examples
     --------
@@ -18,7 +18,7 @@ def all_metrics() -> list[tuple[str, type[SemiMetric]]]:
 
 
 def all_estimators() -> list[tuple[str, type]]:
-    """Names and classes of softecm's public estimators, by name.
+    """Return names and classes of softecm's public estimators, by name.
 
     Examples
     --------

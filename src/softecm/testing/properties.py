@@ -1,4 +1,4 @@
-"""What ``pairwise``, ``paired`` and ``terms`` must keep to. Each check says what is wrong, or nothing."""
+"""Required properties of ``pairwise``, ``paired`` and ``terms``. Each check returns what is wrong, or nothing."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def _finite(trial: Trial) -> str:
 
 
 def _among(trial: Trial) -> Tensor:
-    """Distances (n, n) of the prototypes among themselves."""
+    """Return distances (n, n) between the prototypes."""
     return trial.metric.pairwise(trial.points, trial.v)
 
 
@@ -44,7 +44,7 @@ def _zero_at_equality(trial: Trial) -> str:
 
 
 def _gradient(trial: Trial) -> str:
-    """Derivative in the second argument against central differences, in random directions."""
+    """Compare the derivative in the second argument with central differences, in random directions."""
     point = trial.between(0.7, 2)
     leaf = point.clone().requires_grad_()
     d = trial.metric.pairwise(trial.x, leaf)
@@ -97,7 +97,7 @@ def _terms(trial: Trial) -> str:
 
 
 def same_on_gpu(trial: Trial) -> str:
-    """Distances on both devices."""
+    """Compare distances on both devices."""
     moved = trial.to("cuda")
     return difference(
         "pairwise", moved.metric.pairwise(moved.x, moved.v), trial.metric.pairwise(trial.x, trial.v), trial.tol

@@ -1,4 +1,4 @@
-"""Try every property the algorithms rely on, on a few objects."""
+"""Tests of every property the algorithms rely on, on a few objects."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from softecm.testing.trial import NotTriedError, Trial
 
 @dataclass(frozen=True)
 class Check:
-    """One property of a semi-metric: whether it holds, and where it does not; or why it was not tried."""
+    """One property of a semi-metric: whether it holds, a counterexample, or why it was not tested."""
 
     name: str
     holds: bool
@@ -31,13 +31,13 @@ class Check:
 
     @property
     def word(self) -> str:
-        """What the table says."""
+        """The word in the table."""
         return "skipped" if self.skipped else "holds" if self.holds else "FAILS"
 
 
 @dataclass(frozen=True)
 class SemiMetricReport:
-    """Which properties of a semi-metric hold; true when all do."""
+    """Which properties of a semi-metric hold; true if all do."""
 
     metric: str
     checks: tuple[Check, ...]
@@ -51,13 +51,13 @@ class SemiMetricReport:
         return tuple(c for c in self.checks if not c.holds)
 
     def raise_for_failures(self) -> None:
-        """Raise an AssertionError that names what fails, where anything does."""
+        """Raise an AssertionError that names all failures, if any."""
         if self.failures:
             listed = "\n".join(f"  {c.name}: {c.detail}" for c in self.failures)
             raise AssertionError(f"{self.metric} is not a semi-metric that softecm can use:\n{listed}")
 
     def to_frame(self, backend: str | None = None) -> Any:
-        """The table as a data frame."""
+        """Return the table as a data frame."""
         return make_frame(
             {
                 "property": [c.name for c in self.checks],
@@ -82,29 +82,29 @@ def check_semimetric(
     seed: int = 0,
     tol: float = 1e-6,
 ) -> SemiMetricReport:
-    """Try every property the algorithms rely on, on a few objects.
+    """Test every property the algorithms rely on, on a few objects.
 
-    First what ``pairwise`` must keep to; then each capability the metric claims (closed form, compiled passes, learner),
-    compared with ``pairwise``; then the same on a GPU, where there is one.
+    First the requirements of ``pairwise``; then each capability the metric claims (closed form, compiled passes,
+    learner), compared with ``pairwise``; then the same on a GPU, if there is one.
 
     Parameters
     ----------
     metric : SemiMetric, registered name or torch function
     x : tensor or array (n, *shape), optional
-        Objects to try it on, also used as prototypes. By default the metric's space makes some up.
+        Objects to test with, also used as prototypes. By default the metric's space generates some.
     prototypes : tensor (n, *shape), optional
-        The objects as prototypes, where they are encoded otherwise and only a fitted space can tell:
-        ``space.starts(x, torch.arange(len(x)))``.
+        The objects as prototypes, if their encoding differs and only a fitted space can convert them: ``space.starts(x,
+        torch.arange(len(x)))``.
     n : int, default=8
-        How many to make up.
+        Number of objects to generate.
     seed : int, default=0
     tol : float, default=1e-6
-        What counts as equal, relative to the largest distance.
+        Tolerance relative to the largest distance.
 
     Returns
     -------
     report : SemiMetricReport
-        Prints as a table; false where a property fails.
+        Prints as a table; false if a property fails.
 
     Examples
     --------
@@ -146,7 +146,7 @@ def _checks(trial: Trial) -> Iterator[Check]:
         checks = _run_check(title, check, trial)
         yield from checks
         if title in ("shape", "finite") and not all(c.holds for c in checks):
-            return  # nothing further can be said
+            return  # nothing else can be tested
     for title, check in CAPABILITIES.items():
         yield from _run_check(title, check, trial)
     yield from _run_check("learned alike from blocks", same_in_blocks, trial)
@@ -158,13 +158,13 @@ def _run_check(title: str, check: Callable[[Trial], str], trial: Trial) -> list[
         detail = check(trial)
     except NotTriedError as reason:
         return [Check(title, True, str(reason), skipped=True)] if str(reason) else []
-    except Exception as error:  # whatever a user's function raises is part of the answer
+    except Exception as error:  # errors of user code are part of the result
         detail = f"raised {type(error).__name__}: {error}"
     return [Check(title, not detail, detail)]
 
 
 def _on_gpu(trial: Trial) -> Iterator[Check]:
-    """The capabilities once more where they have other code."""
+    """Repeat the capabilities that have other code on a GPU."""
     if not trial.metric.gpu or not torch.cuda.is_available():
         reason = "there is no GPU here" if trial.metric.gpu else "the metric says it has code for the CPU only"
         yield Check("same on a GPU", True, reason, skipped=True)

@@ -1,4 +1,4 @@
-"""A metric with objects to try it on."""
+"""A metric with objects to test it on."""
 
 from __future__ import annotations
 
@@ -13,54 +13,54 @@ from softecm.spaces.base import Encoded
 
 
 class NotTriedError(Exception):
-    """A property that says nothing of this metric; the reason is listed, or the line left out where there is none."""
+    """A property that does not apply to this metric; the reason is listed, or the line omitted without one."""
 
 
 @dataclass(frozen=True)
 class Trial:
     """A metric, a few objects, and the same objects as prototypes."""
 
-    original: SemiMetric  # as the user wrote it
-    metric: SemiMetric  # with what it learns filled in
+    original: SemiMetric  # the user's
+    metric: SemiMetric  # with learned parameters
     x: Encoded  # (n)
     v: Tensor  # (n, *shape)
     tol: float
 
     @property
     def points(self) -> Encoded:
-        """The prototypes where objects are due: for a table of dissimilarities, the table."""
+        """The prototypes as objects: for a table of dissimilarities, the table."""
         return self.x if self.metric.discrete else self.v
 
     def between(self, share: float, k: int) -> Tensor:
-        """K points between neighbouring prototypes."""
+        """Return k points between neighbouring prototypes."""
         if self.metric.discrete:
             raise NotTriedError("prototypes are objects: there is nothing between them")
         return (share * self.v + (1.0 - share) * self.v.roll(-1, 0))[:k].detach()
 
     def weights(self, k: int) -> Tensor:
-        """Unequal weights (n, k)."""
+        """Return unequal weights (n, k)."""
         n = len(self.x)
         return torch.linspace(0.5, 1.5, n * k, dtype=self.v.dtype, device=self.v.device).reshape(n, k)
 
     def to(self, device: str) -> Trial:
-        """The same on another device."""
+        """Return a copy on another device."""
         return replace(self, x=self.x.to(torch.device(device)), v=self.v.to(device))
 
 
 @dataclass(frozen=True)
 class Plain(SemiMetric, savable=False):
-    """A metric without anything but its distances."""
+    """A metric with nothing but its distances."""
 
     metric: SemiMetric
     name = "plain"
 
     def pairwise(self, x: Encoded, v: Tensor) -> Tensor:
-        """The metric's."""
+        """Return the metric's distances."""
         return self.metric.pairwise(x, v)
 
 
 def first(values: Tensor, bad: Callable[[Tensor], Tensor], text: str = "") -> str:
-    """Where the first bad entry is, or nothing."""
+    """Return the position of the first bad entry, or nothing."""
     bad_places = bad(values).nonzero()
     if not len(bad_places):
         return ""
@@ -70,7 +70,7 @@ def first(values: Tensor, bad: Callable[[Tensor], Tensor], text: str = "") -> st
 
 
 def difference(what: str, actual: Tensor, expected: Tensor, tol: float) -> str:
-    """By how much two tensors differ, or nothing."""
+    """Return by how much two tensors differ, or nothing."""
     if actual.shape != expected.shape:
         return f"{what} has shape {tuple(actual.shape)}, not {tuple(expected.shape)}"
     off = (actual.detach().double().cpu() - expected.detach().double().cpu()).abs()
