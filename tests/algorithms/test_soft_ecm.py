@@ -11,7 +11,7 @@ from sklearn.exceptions import ConvergenceWarning
 from golden import load
 from problems import largest_rise, random_problem
 from pure import soft_ecm
-from softecm import ECM, CollapseWarning, FocalSets, GradientDescent, NowhereWarning, SoftECM
+from softecm import ECM, CollapseWarning, FocalSets, GradientDescent, NowhereWarning, ReadingWarning, SoftECM
 from softecm.datasets import load_diamond, make_blobs
 from softecm.distances import SemiMetric, SquaredEuclidean
 
@@ -298,7 +298,9 @@ def test_a_column_in_another_unit_is_blamed_where_most_new_objects_belong_nowher
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         model.predict(frame)
-    with pytest.warns(NowhereWarning, match=r"of 90 objects belong to no group, mostly because of 'spend'"):
+    sizes = pytest.warns(ReadingWarning, match=r"the numbers of column 'spend' are about \d+ times those of the fit")
+    with sizes, pytest.warns(NowhereWarning, match=r"of 90 objects belong to no group, mostly because of 'spend'"):
         model.predict_partition(frame.assign(spend=400.0 * frame["spend"] + 4000.0))
-    with pytest.warns(NowhereWarning, match=r"90 of 90 objects belong to no group: they are unlike"):
+    sizes = pytest.warns(ReadingWarning, match=r"; of column 'visits' are about")
+    with sizes, pytest.warns(NowhereWarning, match=r"90 of 90 objects belong to no group: they are unlike"):
         model.predict_partition(frame + 1e4)

@@ -247,3 +247,18 @@ def test_a_code_for_missing_cells_is_asked_about(run: Run, tmp_path: Path) -> No
     table[::9, 1:] = 0
     pd.DataFrame(table, columns=["a", "b", "c"]).to_csv(tmp_path / "t.csv", index_label="id")
     assert "does it mean missing" not in run("cluster", tmp_path / "t.csv", "--dry-run", "--missing", "-9999")[1]
+
+
+def test_predict_names_a_column_whose_unit_changed_without_a_word(run: Run, tmp_path: Path) -> None:
+    rng = np.random.default_rng(0)
+    speed = np.repeat([4.0, 12.0], 40) * rng.lognormal(0, 0.1, 80)
+    pumps = pd.DataFrame({"pump": [f"P{i}" for i in range(80)], "speed": speed, "heat": 50 + 2 * speed})
+    pumps.to_csv(tmp_path / "may.csv", index=False)
+    pumps.sample(40, random_state=0).to_csv(tmp_path / "june.csv", index=False)
+    pumps.assign(speed=speed / 25.4).to_csv(tmp_path / "july.csv", index=False)
+    assert run("cluster", tmp_path / "may.csv", "-c", "2", "-o", tmp_path / "out", "--no-values")[0] == 0
+    assert "numbers of column" not in run("predict", tmp_path / "out", tmp_path / "june.csv")[1]
+    code, out, _ = run("predict", tmp_path / "out", tmp_path / "july.csv", "--json")
+    assert code == 0
+    (warning,) = [text for text in json.loads(out)["warnings"] if "unit" in text and "belong to no group" not in text]
+    assert warning.startswith("The numbers of column 'speed' are about 1/2")

@@ -312,6 +312,7 @@ def test_unseen_categories_are_warned_about(hostile_case: Count) -> None:
     hostile_case()
 
 
+@pytest.mark.filterwarnings("ignore:the numbers of column:softecm.ReadingWarning")
 def test_random_clothes_never_break_a_prediction(hostile_case: Count) -> None:
     """Any cells give masses or a ValueError, and a warning exactly if they put most objects nowhere."""
     model, table = fitted()

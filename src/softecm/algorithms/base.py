@@ -22,7 +22,7 @@ from softecm._engine import all_or_nothing
 from softecm._text import meant
 from softecm._warnings import CollapseWarning, EmptyClusterWarning, NowhereWarning, warn
 from softecm._wording import literal, option
-from softecm.algorithms.parameters import EstimatorFacts, checked
+from softecm.algorithms.parameters import EstimatorFacts, OwnParameters, checked
 from softecm.belief import CredalPartition, FocalSets
 from softecm.belief.assignments import CLEAR, Decisions
 from softecm.belief.focal import Names
@@ -34,6 +34,7 @@ from softecm.fit.loop import MERGED, Callback, Run
 from softecm.fit.prepare import Columns, check_weights
 from softecm.fit.settings import PrototypeModel, logged
 from softecm.spaces.base import refuse_dissimilarities
+from softecm.spaces.magnitudes import warn_of_units
 from softecm.spaces.raw import ids_of, raw_data, without
 from softecm.spaces.real import RealVectors
 
@@ -49,14 +50,6 @@ class RefitDecisions(Protocol):
 
     def decisions(self, clear: float) -> Decisions:
         """Return the decision for each object."""
-
-
-class _OwnParameters:
-    """Descriptor that makes ``inspect.signature`` of a class return its ``__init__`` parameters, inherited ones included."""
-
-    def __get__(self, instance: object, owner: type) -> inspect.Signature:
-        own = inspect.signature(owner.__init__)  # type: ignore[misc]
-        return own.replace(parameters=list(own.parameters.values())[1:])
 
 
 class EvidentialClusterer(EstimatorFacts, ClusterMixin, BaseEstimator):
@@ -77,7 +70,7 @@ class EvidentialClusterer(EstimatorFacts, ClusterMixin, BaseEstimator):
     outlier_scores_: NDArray[np.float64]
     _runs: Mapping[str, NDArray[np.generic]]
     _ids: NDArray[np.object_] | None  # names of the training objects
-    __signature__ = _OwnParameters()
+    __signature__ = OwnParameters()
 
     #: Rules for the fitted attributes in a model file; attributes without a rule are accepted as they are.
     SAVED: ClassVar[Mapping[str, Check]] = expected.rules(
@@ -354,10 +347,14 @@ class PrototypeClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Evid
     left_out_: Mapping[str, str]
     metric_reason_: str
 
-    def _encode(self, X: object) -> Any:
+    def _check_rows(self, X: object) -> Any:
         check_is_fitted(self)
         raw = raw_data(X).without(getattr(self, "left_out_", None))
-        return self.model_.space.encode(self.model_.space.check(self, raw, reset=False))
+        return self.model_.space.check(self, raw, reset=False)
+
+    def _encode(self, X: object) -> Any:
+        rows = self._check_rows(X)
+        return self.model_.space.encode(rows)
 
     @property
     def metric_(self) -> SemiMetric:
@@ -437,8 +434,10 @@ class PrototypeClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Evid
             columns = Columns(self.n_features_in_, getattr(self, "feature_names_in_", None))
             lazy = raw.without(getattr(self, "left_out_", None)).value
             return predict_scattered(self.model_, type(self).__name__, columns, lazy)  # type: ignore[return-value]
-        x = self._encode(raw)  # raises NotFittedError for an unfitted model
+        rows = self._check_rows(raw)  # raises NotFittedError for an unfitted model
+        x = self.model_.space.encode(rows)
         partition = self.model_.partition(x)
+        warn_of_units(self.model_.space.size_changes(rows))
         self._warn_of_far_objects(x, partition)
         return partition
 

@@ -8,6 +8,7 @@ its bases, changes a default by declaring it again (``beta: float = 2.0``), and 
 
 from __future__ import annotations
 
+import inspect
 import os
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -162,6 +163,14 @@ class Clusters:
     """The number of clusters, the only parameter that may be positional."""
 
     n_clusters: int = field(default=2, kw_only=False, metadata=rule(counting(HOW_MANY)))
+
+
+class OwnParameters:
+    """Descriptor that makes ``inspect.signature`` of a class return its ``__init__`` parameters, inherited ones included."""
+
+    def __get__(self, instance: object, owner: type) -> inspect.Signature:
+        own = inspect.signature(owner.__init__)  # type: ignore[misc]
+        return own.replace(parameters=list(own.parameters.values())[1:])
 
 
 class EstimatorFacts:

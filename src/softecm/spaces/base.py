@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import Field, replace
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Protocol, Self, TypeAlias
 
@@ -16,6 +16,7 @@ from softecm._text import place
 from softecm._wording import option, worded
 from softecm.files.expected import Misfit, Range
 from softecm.files.values import Savable
+from softecm.spaces.magnitudes import SizeChange
 
 if TYPE_CHECKING:
     from sklearn.base import BaseEstimator
@@ -282,6 +283,10 @@ class Space(Savable, ABC):
     def named(self, names: Sequence[str]) -> Self:
         """Return the fitted space with names for its columns, if it stores them."""
         return self
+
+    def size_changes(self, X: Any) -> Mapping[str, SizeChange | None]:
+        """Return how the numbers of each column differ in size from those of the fit, if the space knows them."""
+        return {}
 
     @abstractmethod
     def encode(self, X: Any) -> Any:

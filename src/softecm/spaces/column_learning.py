@@ -24,6 +24,7 @@ from softecm.spaces.columns import (
     distinct,
     ranks,
 )
+from softecm.spaces.magnitudes import Magnitude
 
 
 def learn_number(
@@ -54,6 +55,7 @@ def learn_number(
         () if levels is None else tuple(levels),
         cells.zone() if kind == "datetime" else None,
         cells.style,
+        Magnitude.of(values) if levels is None and kind == "number" else None,
     )
 
 

@@ -18,8 +18,9 @@ from numpy.typing import NDArray
 
 from softecm._text import column_label, is_writable, place
 from softecm.files.expected import POSITIVE, UNIT, Range, count, either, listed, maybe, number, plain, rules, text
-from softecm.files.values import Savable
+from softecm.files.values import Savable, own
 from softecm.spaces.base import LARGEST, ColumnKind
+from softecm.spaces.magnitudes import Magnitude
 
 MISSING, UNSEEN = -1, -2  # codes of missing cells and of categories not seen in the fit
 ROWS = 1 << 16  # maximum number of cells held as Python values
@@ -343,6 +344,7 @@ class NumberColumn(Savable):
     levels: tuple[Cell, ...] = ()  # of an ordinal column, lowest first
     zone: str | None = None  # of a datetime column
     style: str = "plain"  # plain, categorical or ordered: the type of the levels
+    size: Magnitude | None = None  # of numbers, if the fit was in memory
     SAVED = rules(
         ANY_COLUMN,
         kind=text("number", "boolean", "date", "datetime", "duration", "ordinal"),
@@ -350,6 +352,7 @@ class NumberColumn(Savable):
         scale=number(POSITIVE),
         levels=listed(plain, different=True),
         zone=maybe(text()),
+        size=maybe(own(Magnitude)),
     )
 
     @property

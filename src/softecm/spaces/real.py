@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
@@ -13,8 +13,10 @@ from torch import Tensor
 
 from softecm._text import place
 from softecm._wording import option, worded
-from softecm.files.expected import count, flag, listed, numeric_type, rules, text
+from softecm.files.expected import count, flag, listed, maybe, numeric_type, rules, text
+from softecm.files.values import own
 from softecm.spaces.base import ColumnKind, Space, content_keys, refuse_large, refuse_range
+from softecm.spaces.magnitudes import Magnitude, SizeChange, magnitudes
 from softecm.spaces.raw import RawData, as_numbers, raw_data
 from softecm.spaces.sparse import SparseRows, canonical
 
@@ -51,12 +53,14 @@ class RealVectors(Space):
     dtype: torch.dtype = field(default=torch.float64)
     sparse: bool = False
     expected: tuple[str, ...] = ()  # required columns, if the metric compares certain ones
+    sizes: tuple[Magnitude | None, ...] = ()  # of the numbers in each column, if the fit was in memory
     SAVED = rules(
         n_features=count(size="p"),
         names=listed(text()),
         dtype=numeric_type,
         sparse=flag,
         expected=listed(text()),
+        sizes=listed(maybe(own(Magnitude))),
     )
 
     def check(self, estimator: BaseEstimator, X: object, *, reset: bool) -> Any:
@@ -109,6 +113,16 @@ class RealVectors(Space):
     def kinds(self) -> Sequence[ColumnKind]:
         """Numbers."""
         return ["number"] * self.n_features
+
+    def fit(self, X: Any, *, dtype: torch.dtype) -> Self:
+        """Remember how large the numbers of dense rows are, too."""
+        fitted = super().fit(X, dtype=dtype)
+        return fitted if self.sparse else replace(fitted, sizes=magnitudes(X))
+
+    def size_changes(self, X: Any) -> Mapping[str, SizeChange | None]:
+        """Column by column, of dense rows."""
+        columns = () if self.sparse else zip(self.attributes, self.sizes, X.T, strict=False)
+        return {name: SizeChange.of(size, numbers) for name, size, numbers in columns}
 
     def describe(self, X: Any) -> Extent:
         """Return the number of columns, and the range of the numbers."""

@@ -34,6 +34,7 @@ from softecm.spaces.columns import (
     plain_value,
 )
 from softecm.spaces.encoded import EncodedTable, Layout
+from softecm.spaces.magnitudes import SizeChange
 from softecm.spaces.raw import RawTable, read_table
 
 if TYPE_CHECKING:
@@ -221,6 +222,15 @@ class Table(Space):
             tuple(place[c.name] for c in self.columns),
             tuple(self.attributes),
         )
+
+    def size_changes(self, X: RawTable) -> Mapping[str, SizeChange | None]:
+        """Of the columns of numbers that count."""
+        cells = {c.name: c for c in X.columns if c.kind == "number"}
+        return {
+            name: SizeChange.of(column.size, cells[column.name].numbers("number"))
+            for name, column in zip(self.attributes, self.columns, strict=True)
+            if isinstance(column, NumberColumn) and column.name in cells and name not in self.optional
+        }
 
     def encode(self, X: RawTable) -> EncodedTable:
         """Scale numbers, encode categories, mark missing cells; warn about categories not seen in the fit."""

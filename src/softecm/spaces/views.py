@@ -18,6 +18,7 @@ from softecm._text import place
 from softecm.files.expected import Misfit, array, count, listed, maybe, rules, text
 from softecm.files.values import by_itself, own
 from softecm.spaces.base import ByRow, Encoded, Space
+from softecm.spaces.magnitudes import SizeChange
 from softecm.spaces.raw import VIEWS_IN_BLOCKS, Frame, RawData, RawFrame, raw_data
 
 if TYPE_CHECKING:
@@ -239,6 +240,11 @@ class Views(Space):
         fitted = tuple(space.fit_described(part, dtype=dtype).named(names) for space, part, names in parts)
         counts, names = description.n_features, description.feature_names
         return replace(self, spaces=fitted, n_features=counts, feature_names=names, sample_weight=None)
+
+    def size_changes(self, X: CheckedViews) -> Mapping[str, SizeChange | None]:
+        """Of the views that every object has."""
+        parts = [pair for pair, there in zip(zip(self.spaces, X.parts), X.present.T) if there.all()]
+        return {name: change for space, part in parts for name, change in space.size_changes(part).items()}
 
     def encode(self, X: CheckedViews) -> Encoded:
         """Encode view by view; a single view by its own space."""

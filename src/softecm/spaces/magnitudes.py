@@ -1,0 +1,127 @@
+"""Typical sizes of a column's numbers, which show that new ones are in another unit."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from softecm._warnings import ReadingWarning, warn
+from softecm.files.expected import Content, Misfit, Range, count, listed, number, rules
+from softecm.files.values import Savable
+
+QUANTILES = (0.1, 0.25, 0.5, 0.75, 0.9)
+NORMAL_RANGE = 2.5631031310892007  # between the outer quantiles of a standard normal variable
+FEWEST = 10  # numbers other than 0 below which nothing is said
+FACTOR = 1.8  # seasons change less, pounds to kilograms is more
+ERRORS = 1.5  # standard errors by which a change must exceed that factor
+SEVERAL = 3  # columns that can tell what change is usual
+ALIKE = 0.5  # part of the mean change by which every quantile must change: other shares of groups move only some
+ROWS = 5000  # looked at
+WIDE = 256  # columns beyond which none is looked at: their units don't differ
+LARGEST = 300.0  # logarithm
+SHOWN = 3  # columns that are listed
+
+
+def _quantiles(content: Content, node: Any, where: str) -> None:
+    """Refuse another number of quantiles in a file."""
+    listed(number(Range(-324, LARGEST)))(content, node, where)
+    if len(node["tuple"]) != len(QUANTILES):
+        raise Misfit(f"{where} has {len(node['tuple'])} entries and should have {len(QUANTILES)}")
+
+
+@dataclass(frozen=True)
+class Magnitude(Savable):
+    """How large the numbers of a column are: quantiles of the logarithm (base 10) of their absolute values, without zeros.
+
+    They are rounded, so that a model file holds no cell.
+    """
+
+    size: int
+    logarithms: tuple[float, ...]
+    SAVED = rules(size=count(least=FEWEST), logarithms=_quantiles)
+
+    @staticmethod
+    def of(numbers: NDArray[np.floating]) -> Magnitude | None:
+        """Of a column, NaN where missing; None if there are too few."""
+        sizes = np.abs(numbers[:: 1 + len(numbers) // ROWS].astype(np.float64))
+        sizes = sizes[sizes > 0]
+        if len(sizes) < FEWEST:
+            return None
+        return Magnitude(len(sizes), tuple(np.quantile(np.log10(sizes), QUANTILES).round(2).tolist()))
+
+
+@dataclass(frozen=True)
+class SizeChange:
+    """How a column's numbers differ in size from those of the fit."""
+
+    mean: float  # of the quantiles' logarithms
+    least: float  # the smallest of these changes, in the direction of the mean
+    error: float  # standard error
+
+    @staticmethod
+    def of(fitted: Magnitude | None, numbers: NDArray[np.floating]) -> SizeChange | None:
+        """Of new numbers; None if there are too few."""
+        new = Magnitude.of(numbers)
+        if fitted is None or new is None:
+            return None
+        changes = np.subtract(new.logarithms, fitted.logarithms)
+        spread = (fitted.logarithms[-1] - fitted.logarithms[0]) / NORMAL_RANGE
+        error = spread * float(np.sqrt(1 / fitted.size + 1 / new.size))
+        mean = float(changes.mean().clip(-LARGEST, LARGEST))
+        return SizeChange(mean, float((changes * np.sign(mean)).min()), error)
+
+    def exceeds(self, usual: float) -> bool:
+        """Whether all numbers seem to be multiplied by a factor, beyond what is usual in the table."""
+        away = min(abs(self.mean), abs(self.mean - usual))
+        return away > np.log10(FACTOR) + ERRORS * self.error and self.least >= ALIKE * abs(self.mean)
+
+
+def ratios(changes: Mapping[str, SizeChange | None]) -> dict[str, float]:
+    """The columns whose unit may have changed, and how many times as large their numbers are as in the fit.
+
+    If most columns change alike, it may be the season: up to a factor, that is not held against any of them.
+
+    Examples
+    --------
+    >>> speeds = np.linspace(20.0, 60.0, 50)
+    >>> before = Magnitude.of(speeds)
+    >>> changes = {"speed": SizeChange.of(before, speeds / 25.4), "other": SizeChange.of(before, 1.5 * speeds)}
+    >>> {name: round(ratio, 3) for name, ratio in ratios(changes).items()}
+    {'speed': 0.039}
+    """
+    known = {name: change for name, change in changes.items() if change is not None}
+    common = float(np.median([change.mean for change in known.values()])) if len(known) >= SEVERAL else 0.0
+    usual = float(np.clip(common, -np.log10(FACTOR), np.log10(FACTOR)))
+    return {name: 10**change.mean for name, change in known.items() if change.exceeds(usual)}
+
+
+def magnitudes(rows: NDArray[np.floating]) -> tuple[Magnitude | None, ...]:
+    """Of the columns of a matrix (n, p); empty for wide ones."""
+    return tuple(map(Magnitude.of, rows.T)) if rows.shape[1] <= WIDE else ()
+
+
+def warn_of_units(changes: Mapping[str, SizeChange | None]) -> None:
+    """Warn about columns of new objects that may be in another unit, each with its ratio to the fit."""
+    changed = [f"column {name!r} are {_in_words(ratio)} those of the fit" for name, ratio in ratios(changes).items()]
+    if changed:
+        warn(
+            f"the numbers of {'; of '.join(changed[:SHOWN])}{' …' if len(changed) > SHOWN else ''}. If the unit has "
+            "changed, convert them first, because they are used as they are.",
+            ReadingWarning,
+        )
+
+
+def _in_words(ratio: float) -> str:
+    """A ratio to two digits.
+
+    Examples
+    --------
+    >>> _in_words(1 / 25.4), _in_words(2.205), _in_words(1012.0)
+    ('about 1/25 of', 'about 2.2 times', 'about 1000 times')
+    """
+    rounded = f"{float(f'{max(ratio, 1 / ratio):.2g}'):.15g}"
+    return f"about {rounded} times" if ratio > 1 else f"about 1/{rounded} of"
