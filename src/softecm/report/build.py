@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from softecm.calibration import Calibration
 
 MOST_SERIES = 3_000
-MOST_DISTANCES = 1_000_000  # of the drawn objects to all prototypes, which the page may hold
+MOST_DISTANCES = 1_000_000  # of the drawn objects to all prototypes, at most this many stored in the page
 GONE = "The objects are not available, so positions are estimated from the masses and nothing is explained."
 
 
@@ -56,43 +56,43 @@ def build(
     values: bool = True,
     calibration: Calibration | None = None,
 ) -> ReportData:
-    """A report on a fitted estimator: a value with ``html`` and ``write(path)``; a notebook shows it.
+    """Return a report on a fitted estimator with ``html`` and ``write(path)``; a notebook shows it.
 
-    Works for every estimator: one without prototypes (EVCLUS), or whose metric does not add up over attributes, shows
-    what it has.
+    Works for every estimator: one without prototypes (EVCLUS), or with a metric that is not a sum over attributes,
+    shows what it has.
 
     Parameters
     ----------
-    model : a fitted estimator
-    X : data like that given to ``fit``, or None
-        The objects that were fitted, or others; a data frame, an array, a list of series, dissimilarities. None where they
-        are gone: then ``partition`` is drawn without them.
+    model : fitted estimator
+    X : data like those given to ``fit``, or None
+        The fitted objects, or others; a data frame, an array, a list of series, dissimilarities. None if they are not
+        available: then ``partition`` is shown without them.
     names, ids : sequence of length n, optional
-        What the objects are called, by either word; by default a column that was left out as an id, a pandas index, or
-        numbers from 1.
+        Names of the objects, by either parameter; by default a column excluded as an id, a pandas index, or numbers
+        from 1.
     labels : sequence of length n, optional
-        Known classes, to score by; None where unknown.
+        Known classes for scores; None if unknown.
     title : str, optional
         By default the estimator's name.
     feature_names : sequence of str, optional
-        What the columns are called, where ``X`` does not say; the channels of series.
+        Names of the columns, or of the channels of series, if ``X`` has none.
     partition : CredalPartition, optional
-        What to show; by default the fit's own partition. For other objects give ``model.predict_partition(X)``.
+        The partition to show; by default the fit's own. For other objects use ``model.predict_partition(X)``.
     parameters, scores, warnings, reading, code : optional
-        What the last section lists, where it is known better than from the model.
+        Contents of the last section, if better known than from the model.
     command : str, optional
-        The command that made this result, without --alpha, --beta, --delta and --clear: the page adds those of its sliders.
+        The command that made this result, without --alpha, --beta, --delta and --clear, which the sliders add.
     clear : float, default 0.75
-        Belief from which an object is said to belong clearly; see :meth:`CredalPartition.decisions`.
+        Minimum belief for "clearly"; see :meth:`CredalPartition.decisions`.
     candidates, candidates_note : optional
-        Numbers of groups that were tried with their values (None where clusters merged), and how one was chosen.
+        Candidate numbers of groups with their values (None if clusters merged), and how one was selected.
     columns : sequence of softecm.readers.Column, optional
-        What each column of a file was taken as and why, units included; by default what the model took it as.
+        The kind of each column of a file and its reason, including units; by default as used by the model.
     values : bool, default True
-        False for a report that shows no cell, no name of an object and no prototype: masses, sets, the names of columns
-        and which of them distinguish the groups are all that stays.
+        False for a report without cells, names of objects and prototypes: it shows only masses, sets, the names of
+        columns and which of them distinguish the groups.
     calibration : Calibration, optional
-        What :func:`softecm.calibrate` found for this model and these objects, for a section on how sure the groups are.
+        The result of :func:`softecm.calibrate` for this model and these objects, for a section on certainty.
 
     Returns
     -------
@@ -158,7 +158,7 @@ def build(
 def channel_names(
     numbered: Sequence[str], feature_names: Sequence[str] | None, columns: Sequence[Column] | None
 ) -> Sequence[str]:
-    """What the channels of series are called: as given, as in the file, or by their numbers."""
+    """Return the names of the channels of series: as given, as in the file, or numbers."""
     read = [c.name for c in columns or () if c.kind == "number"]
     return next(
         (names for names in (feature_names, read) if names is not None and len(names) == len(numbered)), numbered
@@ -166,9 +166,9 @@ def channel_names(
 
 
 def _partition(model: FittedModel, X: Data) -> CredalPartition:
-    """The fit's own partition where ``X`` is what was fitted, else what the model says about ``X``.
+    """Return the fit's own partition if ``X`` is what was fitted, otherwise the model's prediction for ``X``.
 
-    The fit's own may know more than a prediction: links between objects, and in EVCLUS all conflicts at once.
+    The fit's own may include more: links between objects, and in EVCLUS all conflicts at once.
     """
     if X is None:
         raise ValueError("partition must be given if X is None: there is nothing else to draw. Give model.partition_.")
@@ -197,7 +197,7 @@ def _partition(model: FittedModel, X: Data) -> CredalPartition:
 
 
 def _calibrated(calibration: Calibration | None, count: int) -> Calibration | None:
-    """What refits say, if it is about these objects."""
+    """Return the calibration, if it is about these objects."""
     if calibration is not None and len(calibration.before) != count:
         raise ValueError(
             f"calibration must be of the report's {count} objects; got one of {len(calibration.before)}. Give what "
@@ -207,7 +207,7 @@ def _calibrated(calibration: Calibration | None, count: int) -> Calibration | No
 
 
 def _others(model: FittedModel, shown: CredalPartition) -> list[str]:
-    """That the objects are not those of the fit, where they are not as many."""
+    """Return a note if the number of objects differs from that of the fit."""
     fitted = inputs.fitted_partition(model)
     if fitted is None or len(fitted) == len(shown):
         return []
@@ -215,7 +215,7 @@ def _others(model: FittedModel, shown: CredalPartition) -> list[str]:
 
 
 def _medoids(model: FittedModel, names: Sequence[str]) -> list[str]:
-    """The objects that stand for the sets, where the prototypes are objects."""
+    """Return the objects that represent the sets, if prototypes are objects."""
     fitted = inputs.comparing(model)
     if fitted is None or not inputs.pairwise(model) or np.ndim(fitted.prototypes_) != 1:
         return []
@@ -224,11 +224,11 @@ def _medoids(model: FittedModel, names: Sequence[str]) -> list[str]:
     return [names[int(i)] if is_fit else f"{int(i) + 1} of the fit" for i in fitted.prototypes_]
 
 
-# ------------------------------------------------------------------ what is drawn of the objects, by their kind
+# ------------------------------------------------------------------ views of the objects, by kind
 
 
 class View(NamedTuple):
-    """The objects that are drawn one by one, and what is known of them."""
+    """The objects that are drawn one by one, and their details."""
 
     rows: IntArray
     map: Map
@@ -247,7 +247,7 @@ def look(
     names: Sequence[str] | None,
     units: Mapping[str, str] | None = None,
 ) -> View:
-    """The view of some objects; ``names`` are those of columns, where the data have none, ``units`` theirs."""
+    """Return the view of some objects; ``names`` and ``units`` are those of columns, if the data have none."""
     most = MOST_SERIES if inputs.of_series(model) else min(MOST_DRAWN, MOST_DISTANCES // len(partition.focal_sets))
     rows = inputs.choose_rows(partition, np.concatenate(inputs.noteworthy(partition)), most)
     fitted = inputs.comparing(model)
@@ -274,7 +274,7 @@ def look(
 
 
 def to_nearest(distances: FloatArray, n_clusters: int) -> FloatArray:
-    """Of each object to the nearest cluster's prototype."""
+    """Return each object's distance to the nearest cluster's prototype."""
     nearest: FloatArray = distances[:, :n_clusters].min(1)
     return nearest
 
@@ -293,7 +293,7 @@ def _teller(
 
 
 def _by_dissimilarities(model: FittedModel, X: Data, partition: CredalPartition, rows: IntArray) -> View:
-    """Objects known by how much they differ from those of the fit."""
+    """Return a view of objects known by their dissimilarities to those of the fit."""
     D = np.asarray(X, dtype=np.float64)
     square = D.ndim == 2 and is_square(D)
     drawn = dissimilarity_map(model, D, rows, partition[rows]) if square else guessed_map(model, partition[rows])
@@ -315,7 +315,7 @@ def is_square(D: FloatArray) -> bool:
 def _without_objects(
     model: FittedModel, partition: CredalPartition, rows: IntArray, names: Sequence[str] | None
 ) -> View:
-    """What can be drawn without the objects: the sets, and places guessed from masses."""
+    """Return a view without the objects: the sets, and positions estimated from masses."""
     fitted = inputs.comparing(model)
     drawn = guessed_map(model, partition[rows])._replace(map_note=GONE)
     if fitted is None or inputs.pairwise(model) or fitted.model_.space.sparse:

@@ -25,22 +25,22 @@ if TYPE_CHECKING:
     from softecm.fit.settings import PrototypeModel
 
 EPOCH, DAY = np.datetime64(0, "us"), 86_400e6  # in microseconds
-MOST_COLUMNS = 60  # of a view: one with more, such as an embedding, is not shown column by column
+MOST_COLUMNS = 60  # of a view: larger ones, such as embeddings, are not shown column by column
 MOST_TERMS = 30
 
 
 @dataclass(frozen=True)
 class Attribute:
-    """A column of the table, for the objects that are drawn."""
+    """A column of the table, for the drawn objects."""
 
     name: str
     kind: Literal["number", "date", "category"]
-    values: Sequence[object] | NDArray[np.generic]  # numbers (nan: missing), moments (NaT), or words (None)
-    precision: Precision | None = None  # how its numbers, or dates, are shown; None for words
+    values: Sequence[object] | NDArray[np.generic]  # numbers (NaN: missing), moments (NaT), or words (None)
+    precision: Precision | None = None  # precision of its numbers or dates; None for words
     unit: str = ""  # of its numbers
 
     def shown(self, value: object, *, between: bool = False) -> str:
-        """A cell for reading, or with ``between`` a prototype's, which lies between cells."""
+        """Return a readable cell, or with ``between`` a prototype's, which is between cells."""
         if missing(value):
             return "missing"
         if self.precision is None or isinstance(value, str):
@@ -49,17 +49,17 @@ class Attribute:
         return with_unit(text, self.unit)
 
     def words(self) -> list[str | None]:
-        """All cells for reading, None where missing."""
+        """Return all cells as text, None if missing."""
         return [None if missing(value) else self.shown(value) for value in self.values]
 
     def at(self, coordinate: float) -> str:
-        """A cell that is such a number, for reading."""
+        """Return the text of a cell with this number."""
         if self.precision is not None and self.kind == "date":
             return self.shown(EPOCH + np.timedelta64(round(coordinate * DAY), "us"))
         return self.shown(coordinate)
 
     def coordinates(self) -> FloatArray | None:
-        """Its cells as numbers, nan where missing; None for words."""
+        """Return its cells as numbers, NaN if missing; None for words."""
         if self.kind == "category":
             return None
         if self.kind == "number":
@@ -68,7 +68,7 @@ class Attribute:
         return np.where(np.isnat(moments), np.nan, moments.astype(np.int64) / DAY)
 
     def coordinate(self, value: object) -> float:
-        """A cell, or a prototype's, as a number: of a date its days; nan where there is none."""
+        """Return a cell, or a prototype's, as a number: of a date its days; NaN if there is none."""
         if missing(value) or isinstance(value, str):
             return math.nan
         if self.kind == "date":
@@ -77,13 +77,13 @@ class Attribute:
 
     @property
     def known(self) -> bool:
-        """Whether any cell holds something."""
+        """Whether any cell has a value."""
         cells = self.coordinates()
         return any(value is not None for value in self.values) if cells is None else bool(np.isfinite(cells).any())
 
 
 def missing(value: object) -> bool:
-    """Whether a cell is a gap: None, NaN, NaT, or pandas' NA."""
+    """Whether a cell is missing: None, NaN, NaT, or pandas' NA."""
     return value is None or type(value).__name__ == "NAType" or value != value
 
 
@@ -91,24 +91,24 @@ def missing(value: object) -> bool:
 class TableColumns:
     """The columns of some objects, and the sets' prototypes in the same columns."""
 
-    keys: tuple[str, ...]  # as the model knows them
+    keys: tuple[str, ...]  # the model's names
     attributes: tuple[Attribute, ...]
-    prototypes: tuple[tuple[object, ...], ...]  # a row a set
-    shares: Mapping[str, Mapping[str, FloatArray]] = field(default_factory=dict)  # of each category in each set, by key
+    prototypes: tuple[tuple[object, ...], ...]  # one row per set
+    shares: Mapping[str, Mapping[str, FloatArray]] = field(default_factory=dict)  # of categories in sets, by key
 
     def name(self, key: str) -> str:
-        """What a column is called on the page."""
+        """Return a column's name on the page."""
         return self.attributes[self.keys.index(key)].name if key in self.keys else key
 
     def value(self, key: str, i: int) -> str:
-        """A cell of an object, for reading; empty where the objects lack the column."""
+        """Return a cell of an object as text; empty if the objects lack the column."""
         if key not in self.keys:
             return ""
         attribute = self.attributes[self.keys.index(key)]
         return attribute.shown(attribute.values[i])
 
     def at_prototype(self, key: str, s: int, i: int | None = None) -> str:
-        """A cell of a set's prototype; where categories have shares, object i's own and its share in the set."""
+        """Return a cell of a set's prototype; for categories with shares, object i's own and its share in the set."""
         if key not in self.keys:
             return ""
         j = self.keys.index(key)
@@ -120,7 +120,7 @@ class TableColumns:
 
     @property
     def is_plane(self) -> bool:
-        """Whether there are two columns of numbers without gaps: then they are the map."""
+        """Whether there are two complete numeric columns, which are then the map."""
         return len(self.keys) == 2 and all(
             a.kind == "number" and np.isfinite(np.asarray(a.values, dtype=np.float64)).all() for a in self.attributes
         )
@@ -129,7 +129,7 @@ class TableColumns:
 def columns_of(
     model: Comparing, some: Data, names: Sequence[str] | None, units: Mapping[str, str] | None = None
 ) -> TableColumns | None:
-    """The columns of a table; None for objects of another kind. ``units`` are those of columns that have one."""
+    """Return the columns of a table; None for objects of another kind. ``units`` are those of columns that have one."""
     if (views := views_of(model)) is not None:
         return _columns_of_views(model, views, some, units)
     table = _columns_of_table(model, some, names, units)
@@ -157,7 +157,7 @@ def _columns_of_table(
 
 
 def _category_shares(model: Comparing) -> dict[str, dict[str, FloatArray]]:
-    """How often each category comes in each set, by column; empty where prototypes don't say."""
+    """Return the share of each category in each set, by column; empty if prototypes have none."""
     space = model.model_.space
     if not isinstance(space, Table):
         return {}
@@ -168,7 +168,7 @@ def _category_shares(model: Comparing) -> dict[str, dict[str, FloatArray]]:
 
 @dataclass(frozen=True)
 class _OneView:
-    """One view of a model, as a model of its own."""
+    """One view of a model, as a separate model."""
 
     model_: PrototypeModel
     prototypes_: Data
@@ -176,7 +176,7 @@ class _OneView:
 
 
 def _columns_of_views(model: Comparing, space: Views, some: Data, units: Mapping[str, str] | None) -> TableColumns:
-    """The columns of all views that are tables, one view after the other; in a data frame they are its own."""
+    """Return the columns of all views that are tables, one view after another; in a data frame they are its own."""
     keys: list[str] = []
     attributes: list[Attribute] = []
     cells: list[list[object]] = [[] for _ in range(len(model.model_.focal))]
@@ -196,7 +196,7 @@ def _columns_of_views(model: Comparing, space: Views, some: Data, units: Mapping
 
 
 def keys_of_views(space: Views) -> list[dict[str, str]]:
-    """What the columns of each view are called among those of all; nothing for series and wide embeddings."""
+    """Return the names of each view's columns among those of all; none for series and wide embeddings."""
     taken: set[str] = set()
     keys = []
     for view, own in zip(space.views, space.spaces, strict=True):
@@ -208,7 +208,7 @@ def keys_of_views(space: Views) -> list[dict[str, str]]:
 
 
 def unknown_columns(model: Comparing, names: Sequence[str] | None, count: int) -> TableColumns:
-    """The columns of a model whose objects are gone: every cell missing; none where there are several views."""
+    """Return the columns of a model without its objects, every cell missing; none for several views."""
     if views_of(model) is not None:
         return TableColumns((), (), ((),) * len(model.model_.focal))
     keys = [str(name) for name in model.model_.space.attributes]
@@ -219,7 +219,7 @@ def unknown_columns(model: Comparing, names: Sequence[str] | None, count: int) -
 
 
 def _gone(name: str, prototypes: Sequence[object], count: int) -> Attribute:
-    """A column whose cells are gone, shown as its prototypes are."""
+    """Return a column without cells, in the format of its prototypes."""
     if all(map(is_number, prototypes)):
         return Attribute(name, "number", [np.nan] * count)
     if all(isinstance(value, dt.date) for value in prototypes):
@@ -237,7 +237,7 @@ def _shown_names(keys: list[str], names: Sequence[str] | None) -> list[str]:
 
 
 def _places(model: Comparing) -> set[str]:
-    """Columns of categories in an array, by the names the model made for them."""
+    """Return the categorical columns of an array, by the model's names."""
     space = model.model_.space
     return {
         name
@@ -247,7 +247,7 @@ def _places(model: Comparing) -> set[str]:
 
 
 def _attribute(name: str, values: nw.Series[Any] | NDArray[np.generic], *, words: bool) -> Attribute:
-    """A column: a narwhals series or an array."""
+    """Return a column: a narwhals series or an array."""
     if isinstance(values, nw.Series):
         number, listed = values.dtype.is_numeric(), values.to_list()
     else:
@@ -262,12 +262,12 @@ def _attribute(name: str, values: nw.Series[Any] | NDArray[np.generic], *, words
 
 
 def _word(value: object) -> str:
-    """A category as people write it: codes without the .0 that a gap among them brings."""
+    """Return a category as text, without the .0 of integer codes in a column with missing cells."""
     return str(int(value)) if isinstance(value, float) and value.is_integer() else str(value)
 
 
 def prototype_cells(model: Comparing, keys: Sequence[str]) -> tuple[tuple[object, ...], ...]:
-    """Cells of the sets' prototypes, in the order of the columns; empty where a model has none for a column."""
+    """Return cells of the sets' prototypes, in the order of the columns; empty for columns without any."""
     frame = frame_of(model.prototypes_)
     if frame is not None:
         columns = {str(c.name): c.to_list() for c in frame.iter_columns()}
@@ -280,7 +280,7 @@ def prototype_cells(model: Comparing, keys: Sequence[str]) -> tuple[tuple[object
 
 
 def distinguishing_terms(centers: FloatArray, most: int = MOST_TERMS) -> IntArray:
-    """The columns in which the clusters' prototypes (c, p) differ most, at least one of each cluster's own."""
+    """Return the columns in which the clusters' prototypes (c, p) differ most, at least one per cluster."""
     deviations = centers - centers.mean(0)
     each = max(1, most // len(centers))
     own = [np.argsort(-row, kind="stable")[:each] for row in deviations]
@@ -290,14 +290,14 @@ def distinguishing_terms(centers: FloatArray, most: int = MOST_TERMS) -> IntArra
 
 
 def thin_columns(model: Comparing, some: Data, names: Sequence[str] | None) -> TableColumns:
-    """The distinguishing columns of some sparse rows, and of all sets' prototypes."""
+    """Return the distinguishing columns of some sparse rows, and of all sets' prototypes."""
     fitted = model.model_
     prototypes = fitted.prototypes.double().numpy()
     terms = distinguishing_terms(prototypes[: fitted.focal.n_clusters])
     known = [str(name) for name in (fitted.space.attributes if names is None else names)]
     keys = tuple(known[j] for j in terms)
     cells = some[:, terms].toarray()
-    precision = Precision.of(cells.ravel())  # one for all: words are counted or weighed alike
+    precision = Precision.of(cells.ravel())  # one for all: words have common units
     attributes = tuple(Attribute(key, "number", cells[:, j], precision) for j, key in enumerate(keys))
     rows = prototypes[:, terms]
     if len(rows) < len(fitted.focal):

@@ -1,4 +1,4 @@
-"""Two partitions of the same objects side by side: who moved, which groups split or merged, how alike they are."""
+"""Comparison of two partitions of the same objects: moved objects, split or merged groups, similarity."""
 
 from __future__ import annotations
 
@@ -22,26 +22,26 @@ from softecm.report.inputs import Comparing, Data, FloatArray, IntArray
 from softecm.report.templating import render, render_page
 from softecm.scores import adjusted_rand_index, credal_rand_index, jousselme_distance
 
-COMPARED = 300  # objects whose pairs are compared
+COMPARED = 300  # objects for comparing pairs
 RESAMPLES = 100  # for intervals
-PART = 0.2  # of a group's objects that must go elsewhere for it to be split
+PART = 0.2  # minimum share of a group's objects in another group for a split
 MOST_LISTED = 60
-FIRST = 10  # that a notebook lists
+FIRST = 10  # listed in a notebook
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Comparison:
-    """What differs between two partitions; made by :func:`compare`.
+    """Differences between two partitions; made by :func:`compare`.
 
     Attributes
     ----------
     first, second : CredalPartition
-        The clusters of the second are in the order of those of the first that they are most like, and keep their own names.
+        The clusters of the second are in the order of the most similar ones of the first, and keep their own names.
     ids : sequence of str
     names : tuple of str
-        What the two are called.
+        Names of the two partitions.
     alone : tuple of int
-        How many objects only the first has, and only the second: they are not compared.
+        Number of objects only in the first, and only in the second: these are not compared.
     """
 
     first: CredalPartition
@@ -55,21 +55,21 @@ class Comparison:
 
     @cached_property
     def distances(self) -> FloatArray:
-        """How far each object's masses differ, (n,): 0 where they are equal, 1 where all of it is elsewhere."""
-        more = self.second.n_clusters  # never fewer: the second is numbered as the first
+        """Distance between the masses of each object, (n,): 0 if equal, 1 if entirely different."""
+        more = self.second.n_clusters  # never fewer: numbered like the first
         first, own = (self.first.masses, self.first.focal_sets), range(self.first.n_clusters)
         return jousselme_distance(CredalPartition(*renumbered(first, list(own), more)), self.second)
 
     @cached_property
     def moved(self) -> IntArray:
-        """Objects that are said to be in another set, those whose masses differ most first."""
+        """Objects assigned to another set, those with the largest difference of masses first."""
         elsewhere = np.flatnonzero(self.first.sets() != self.second.sets())
         order: IntArray = elsewhere[np.argsort(-self.distances[elsewhere], kind="stable")]
         return order
 
     @cached_property
     def table(self) -> IntArray:
-        """Objects by likeliest cluster in the first (rows) and in the second (columns); outliers come last in both."""
+        """Number of objects by likeliest cluster in the first (rows) and the second (columns), outliers last in both."""
         counts = np.zeros((self.first.n_clusters + 1, self.second.n_clusters + 1), dtype=np.intp)
         np.add.at(counts, (self.first.labels(outliers=-1), self.second.labels(outliers=-1)), 1)
         return counts
@@ -81,7 +81,7 @@ class Comparison:
 
     @cached_property
     def matches(self) -> dict[str, str]:
-        """Groups of the first and the group of the second that each is: they share half of the objects of one of them."""
+        """Matched groups of the first and the second: they share half of the objects of one of them."""
         ours, theirs = self._groups
         smaller = np.minimum(self.table.sum(1)[: len(ours)], self.table.sum(0)[: len(ours)])
         shared = self.table.diagonal()[: len(ours)]
@@ -90,7 +90,7 @@ class Comparison:
 
     @property
     def splits(self) -> dict[str, list[str]]:
-        """Groups of the first whose objects are in several groups of the second, a fifth or more in each."""
+        """Groups of the first with at least a fifth of their objects in each of several groups of the second."""
         ours, theirs = self._groups
         shares = _shares(self.table)[:-1, :-1]
         parts = {ours[j]: [theirs[k] for k in np.flatnonzero(shares[j] >= PART)] for j in range(len(ours))}
@@ -98,7 +98,7 @@ class Comparison:
 
     @property
     def merges(self) -> dict[str, list[str]]:
-        """Groups of the second that hold half or more of several groups of the first."""
+        """Groups of the second that hold at least half of several groups of the first."""
         ours, theirs = self._groups
         whole = _shares(self.table)[:-1, :-1] >= 0.5
         origins = {theirs[k]: [ours[j] for j in np.flatnonzero(whole[:, k])] for k in range(len(theirs))}
@@ -106,22 +106,22 @@ class Comparison:
 
     @property
     def appeared(self) -> dict[str, str]:
-        """Groups of the second that are none of the first's, and where their objects were."""
+        """Groups of the second without a match in the first, and where their objects were."""
         known = {*self.matches.values(), *(name for parts in self.splits.values() for name in parts)}
         return _from_where(self.table.T, self.second, self.first, known, empty=self.alone[1] > 0)
 
     @property
     def vanished(self) -> dict[str, str]:
-        """Groups of the first that the second does not have, and where their objects are."""
+        """Groups of the first without a match in the second, and where their objects are."""
         known = {*self.matches, *(name for groups in self.merges.values() for name in groups)}
         return _from_where(self.table, self.first, self.second, known, empty=self.alone[0] > 0)
 
     @cached_property
     def scores(self) -> dict[str, tuple[float, float, float]]:
-        """How alike they are, each with an interval of 95 % over resamples of the objects.
+        """Similarities with 95 % intervals over resamples of the objects.
 
-        ``same set``: the part of the objects said to be in the same set. ``adjusted Rand index``: of the likeliest
-        clusters, outliers apart. ``credal Rand index``: of what is said of pairs, on a sample of many objects.
+        ``same set``: the share of objects assigned to the same set. ``adjusted Rand index``: of the likeliest clusters,
+        with outliers as a group. ``credal Rand index``: of pairs of objects, on a sample of many.
         """
         rng, every = np.random.default_rng(0), np.arange(len(self))
         same = (self.first.sets() == self.second.sets()).astype(np.float64)
@@ -134,7 +134,7 @@ class Comparison:
         }
 
     def sentences(self) -> list[str]:
-        """What differs, in a few sentences."""
+        """Return the differences in a few sentences."""
         a, b = self.names
         n, m = len(self), len(self.moved)
         there = "is" if m == 1 else "are"
@@ -160,13 +160,13 @@ class Comparison:
         return lines
 
     def details(self) -> list[str]:
-        """The scores, each with its interval."""
+        """Return the scores with their intervals."""
         return [f"{name} {value:.3f} ({low:.3f} to {high:.3f})" for name, (value, low, high) in self.scores.items()]
 
     def to_frame(self, backend: str | None = None) -> Any:
-        """A data frame, a row an object: what each says of it, whether it moved, how far its masses differ.
+        """Return a data frame, one row per object: both decisions, whether it moved, the distance of its masses.
 
-        ``after`` has the names of the second, ``matched`` those of the groups of the first that they are.
+        ``after`` has the names of the second, ``matched`` those of the matched groups of the first.
         """
         in_first = np.array(self.second.focal_sets.labels(self._names_in_first), dtype=object)
         before, after = self.first.decisions(), self.second.decisions()
@@ -186,7 +186,7 @@ class Comparison:
 
     @property
     def facts(self) -> dict[str, Any]:
-        """What the page says, for machines."""
+        """The page's content as data."""
         return {
             "names": list(self.names),
             "n_objects": len(self),
@@ -228,7 +228,7 @@ class Comparison:
         )
 
     def _after(self, decisions: Decisions) -> list[str]:
-        """The set of each object in the second, with its name in the first where that is another."""
+        """Return the set of each object in the second, with its name in the first if that differs."""
         focal = self.second.focal_sets
         own, as_first = _in_words(focal, focal.cluster_names), _in_words(focal, self._names_in_first)
         sets = [a if a == b else f"{a} ({b} of {self.names[0]})" for a, b in zip(own, as_first, strict=True)]
@@ -236,16 +236,16 @@ class Comparison:
 
     @property
     def _names_in_first(self) -> list[str]:
-        """What the clusters of the second are called in the first; those that it does not have keep their names."""
+        """The first's names for the clusters of the second; those without a match keep their names."""
         own = self.second.focal_sets.cluster_names
         return [*self.first.focal_sets.cluster_names, *own[self.first.n_clusters :]]
 
     def write(self, path: str | os.PathLike[str]) -> None:
-        """Write the page; it appears whole or not at all, and an existing file is replaced."""
+        """Write the page atomically; an existing file is replaced."""
         write_text(path, self.html)
 
     def _repr_html_(self) -> str:
-        """The sentences, then the first of those who moved; for notebooks."""
+        """Show the sentences, then the first moved objects; for notebooks."""
         before, after = self.first.decisions(), self._after(self.second.decisions())
         sets = _in_words(self.first.focal_sets, self.first.focal_sets.cluster_names)
         movers = [(self.ids[i], sets[before.columns[i]], after[i]) for i in self.moved[:FIRST].tolist()]
@@ -256,7 +256,7 @@ class Comparison:
 
 
 def _in_words(focal: FocalSets, names: Sequence[str]) -> list[str]:
-    """The empty set and each focal set as phrases, with these names for the clusters."""
+    """Return the empty set and each focal set as phrases, with these names for the clusters."""
     return ["no group", *(listed([names[k] for k in one], "or") for one in focal.sets)]
 
 
@@ -296,31 +296,32 @@ def compare(
     names: Names = ("A", "B"),
     alone: tuple[int, int] = (0, 0),
 ) -> Comparison | GroupChanges:
-    """What differs between two partitions of the same objects, or between the groups of two models of different ones.
+    """Compare two partitions of the same objects, or the groups of two models of different objects.
 
-    Of the same objects (two runs, before and after), give the partitions: who moved, which groups split or merged. Of
-    different objects (two months, two shops), give the models and their data: groups are matched by their prototypes, with
-    a distance in units of their spread, and it is said which grew, shrank, appeared or vanished.
+    For the same objects (two runs, before and after), pass the partitions: the result shows which objects moved, and
+    which groups split or merged. For different objects (two months, two shops), pass the models and their data: groups
+    are matched by the distances of their prototypes, in units of their spread, and the result shows which grew, shrank,
+    appeared or vanished.
 
     Parameters
     ----------
     first, second : CredalPartition, or fitted models with prototypes
-        Clusters need not be numbered alike, nor be as many.
+        With any numbering and number of clusters.
     data : pair, optional
-        With models: the objects of each.
+        The objects of each model.
     ids : sequence of length n, optional
-        What the objects are called. By default the ids of the partitions, by which their objects are matched where they
-        are not the same; without any, numbers from 1. With models, a pair of such.
+        Names of the objects. By default the ids of the partitions, used to match different sets of objects; otherwise
+        numbers from 1. For models, a pair of such sequences.
     names : pair of str, default=("A", "B")
-        What the two partitions are called.
+        Names of the two partitions.
     alone : pair of int, default=(0, 0)
-        How many objects there are beside, in the first only and in the second only (gone and new), to be said.
+        Number of other objects, only in the first and only in the second (gone and new), to be reported.
 
     Returns
     -------
     Comparison, or GroupChanges
-        ``sentences()``, ``moved``, ``to_frame()``, ``write(path)`` for one page; of partitions ``splits``, ``merges``,
-        ``scores``; of models ``groups``, ``grown``, ``shrunk``, ``appeared``, ``vanished``.
+        ``sentences()``, ``moved``, ``to_frame()``, ``write(path)`` for a page; for partitions ``splits``, ``merges``,
+        ``scores``; for models ``groups``, ``grown``, ``shrunk``, ``appeared``, ``vanished``.
 
     Examples
     --------
@@ -360,22 +361,22 @@ def _partition(name: str, value: object) -> CredalPartition:
 def _common(
     first: CredalPartition, second: CredalPartition
 ) -> tuple[CredalPartition, CredalPartition, tuple[int, int]]:
-    """The objects of both by their ids, in the order of the first, and how many only one of them has."""
+    """Return the objects of both by their ids, in the order of the first, and how many only one of them has."""
     ours, theirs = _places(first), _places(second)
     both = [name for name in ours if name in theirs]
-    if len(ours) != len(first) or len(theirs) != len(second) or not both:  # no names that tell objects apart
+    if len(ours) != len(first) or len(theirs) != len(second) or not both:  # no names that identify objects
         return first, second, (0, 0)
     alone = len(first) - len(both), len(second) - len(both)
     return first[[ours[name] for name in both]], second[[theirs[name] for name in both]], alone
 
 
 def _places(partition: CredalPartition) -> dict[str, int]:
-    """Where the object of each id is."""
+    """Return the position of each id."""
     return {} if partition.ids is None else {str(name): i for i, name in enumerate(partition.ids)}
 
 
 def _own_names(second: CredalPartition, first: CredalPartition) -> CredalPartition:
-    """The second, its clusters in the order of those of the first that they are most like, under their own names."""
+    """Renumber the second's clusters like the most similar ones of the first, under their own names."""
     matched, own = second.match(first), second.focal_sets.cluster_names
     into = matching(second.pignistic(), first.pignistic()).tolist()
     places = dict(zip(into, own, strict=True))
@@ -390,9 +391,9 @@ def _shares(counts: IntArray) -> FloatArray:
 def _from_where(
     counts: IntArray, of: CredalPartition, other: CredalPartition, known: set[str], *, empty: bool
 ) -> dict[str, str]:
-    """Groups that are not known, and in which groups of the other partition their objects are.
+    """Return groups without a match, and in which groups of the other partition their objects are.
 
-    ``empty``: also those without an object that is compared, because only one of the two has their objects.
+    ``empty``: include those without a compared object, because only one of the two has their objects.
     """
     names, places = of.focal_sets.cluster_names, (*other.focal_sets.cluster_names, "no group")
     rows = {name: row for name, row in zip(names, counts.tolist(), strict=False) if name not in known}
@@ -404,7 +405,7 @@ def _from_where(
 
 
 def _in_groups(counts: Sequence[int], places: Sequence[str]) -> str:
-    """How many objects are where, those of most first."""
+    """Return how many objects are where, in decreasing order."""
     most = sorted((k for k, count in enumerate(counts) if count), key=lambda k: -counts[k])
     parts = [f"{counted(counts[k], 'is', 'are')} in {places[k]}" for k in most]
     return f"of its {grouped(sum(counts))} objects {listed(parts, 'and')}"
@@ -413,6 +414,6 @@ def _in_groups(counts: Sequence[int], places: Sequence[str]) -> str:
 def _interval(
     score: Callable[[IntArray], float], rows: IntArray, rng: np.random.Generator
 ) -> tuple[float, float, float]:
-    """A score, and the interval of it over resamples of the objects."""
+    """Return a score with its interval over resamples of the objects."""
     low, high = np.quantile([score(rng.choice(rows, len(rows))) for _ in range(RESAMPLES)], (0.025, 0.975))
     return float(score(rows)), float(low), float(high)

@@ -1,4 +1,4 @@
-"""What a report says about the fit itself: parameters, warnings, scores, the code that does it again."""
+"""The fit in a report: parameters, warnings, scores, code to repeat it."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ if TYPE_CHECKING:
 
 OURS = "from softecm import "
 UNTOLD = ("callback", "verbose", "warm_start")
-LONGEST = 120  # signs of a parameter; what is longer is data rather than a setting
+LONGEST = 120  # characters of a parameter; longer ones are data
 LONGEST_METRIC = 500
 
 
 def parameters(model: FittedModel) -> dict[str, str]:
-    """Parameters of the fit as text; what says nothing is left out."""
+    """Return parameters of the fit as text, without uninformative ones."""
     params = model.get_params(deep=False)
     shown = {k: _shown(v) for k, v in params.items() if k not in UNTOLD and v is not None}
     metric = _metric(model, params.get("metric"))
@@ -46,20 +46,20 @@ def parameters(model: FittedModel) -> dict[str, str]:
 
 
 def plain_parameters(model: FittedModel, texts: Mapping[str, str]) -> dict[str, str]:
-    """Settings that are words or numbers: arrays may be data."""
+    """Return settings that are words or numbers, because arrays may be data."""
     params = model.get_params(deep=False)
     known = {"metric", *(name for name, value in params.items() if isinstance(value, bool | int | float | str))}
     return {name: text for name, text in texts.items() if name in known}
 
 
 def weight_texts(model: FittedModel) -> dict[str, str]:
-    """How much each view or column counts, in words; of sets with weights of their own, from the least to the most."""
+    """Return the weight of each view or column in words; for weights per set, the minimum and the maximum."""
     fitted = comparing(model)
     metric = None if fitted is None else fitted.model_.metric
     views = getattr(metric, "view_weights", None) if fitted is not None else getattr(model, "view_weights_", None)
     texts = {}
     for part, weights in (("view", views), ("column", getattr(metric, "feature_weights", None))):
-        whole = sum((weights or {}).values())  # they add up to 1, unless they multiply to 1
+        whole = sum((weights or {}).values())  # they have sum 1, or product 1
         for name, weight in (weights or {}).items():
             least, most = float(np.min(weight / whole)), float(np.max(weight / whole))
             texts[f"weight of {part} {name}"] = f"{most:.1%}" if least == most else f"{least:.1%} to {most:.1%}, by set"
@@ -67,14 +67,14 @@ def weight_texts(model: FittedModel) -> dict[str, str]:
 
 
 def _metric(model: FittedModel, parameter: object) -> str:
-    """The metric's name: the one that was found where it was to be found, otherwise the one that was given."""
+    """Return the metric's name: inferred, or as given."""
     if pairwise(model):
         return parameter if isinstance(parameter, str) else ""
     fitted = comparing(model)
     if fitted is None or (isinstance(parameter, str) and parameter not in (AUTO, SERIES_AUTO)):
         return str(parameter or "")
     name = str(fitted.model_.metric.name)
-    if parameter is None:  # an algorithm with one metric: named where people know it
+    if parameter is None:  # an algorithm with a single metric: use its common name
         return name if name in SEMI_METRICS else ""
     return name or getattr(parameter, "__name__", type(parameter).__name__)
 
@@ -85,7 +85,7 @@ def _shown(value: object) -> str:
 
 
 def warnings(model: FittedModel) -> list[str]:
-    """What a fitted model itself gives reason to mind."""
+    """Return a fitted model's own warnings."""
     messages = []
     if not getattr(model, "converged_", True):
         messages.append(
@@ -99,19 +99,19 @@ def warnings(model: FittedModel) -> list[str]:
 
 
 def own_warnings(model: FittedModel, messages: Sequence[str]) -> list[str]:
-    """What the model gives reason to mind; other remarks may quote cells, so they are counted alone."""
+    """Return the model's own warnings; others may quote cells, so they are only counted."""
     own = warnings(model)
     return [*own, *hidden_warnings(sum(text not in own for text in messages))]
 
 
 def hidden_warnings(count: int) -> list[str]:
-    """One sentence that counts the hidden warnings, if there are any."""
+    """Return a sentence with the number of hidden warnings, if any."""
     some = counted(count, "warning is", "warnings are")
     return [f"{some} hidden here, because a warning may quote a cell."] if count else []
 
 
 def scores(partition: CredalPartition, labels: Sequence[object] | None) -> dict[str, float]:
-    """How well the clusters meet known classes; empty without any. Objects of unknown class (None, NaN) don't count."""
+    """Return the agreement with known classes; empty without any. Objects of unknown class (None, NaN) are ignored."""
     if labels is None:
         return {}
     if len(labels) != len(partition):
@@ -135,15 +135,15 @@ def scores(partition: CredalPartition, labels: Sequence[object] | None) -> dict[
 
 
 def code(model: FittedModel, reading: Sequence[str] = (), saved: str | None = None, *, streamed: bool = False) -> str:
-    """The same fit in Python.
+    """Return Python code for the same fit.
 
     Parameters
     ----------
-    model : a fitted estimator
+    model : fitted estimator
     reading : sequence of str
-        Lines that make ``X``.
+        Lines that define ``X``.
     saved : str, optional
-        Where the model lies, if it was saved.
+        Path of the model, if saved.
     streamed : bool
         Whether its partition is in blocks.
     """
@@ -170,27 +170,27 @@ def code(model: FittedModel, reading: Sequence[str] = (), saved: str | None = No
 
 
 def arguments(model: FittedModel, without: Sequence[str] = ()) -> str:
-    """The parameters that are not the usual ones, as they are written in Python; data among them are left out."""
+    """Return the non-default parameters as Python code, without data."""
     written = {k: _written(v) for k, v in _changed(model).items() if k not in without}
     return ", ".join(f"{k}={text}" for k, text in written.items() if text is not None)
 
 
 def _changed(model: FittedModel) -> dict[str, object]:
-    """The parameters that are not the usual ones."""
+    """Return the non-default parameters."""
     usual: Mapping[str, object] = type(model)().get_params(deep=False)
     params = model.get_params(deep=False)
     return {k: v for k, v in params.items() if k != "callback" and not _same(v, usual.get(k))}
 
 
 def _written(value: object) -> str | None:
-    """A parameter in Python; None for data, and for what has no such form."""
+    """Return a parameter as Python code; None for data and values without such a form."""
     text = _without_defaults(value)
     longest = LONGEST_METRIC if isinstance(value, SemiMetric) else LONGEST
     return None if len(text) > longest or "<" in text or "tensor(" in text else text
 
 
 def _without_defaults(value: object) -> str:
-    """A metric, or a dict of them, without the parameters that have their usual value; anything else as it is."""
+    """Return a metric, or a dict of them, without parameters at their defaults; other values unchanged."""
     if isinstance(value, Mapping):
         return f"{{{', '.join(f'{k!r}: {_without_defaults(v)}' for k, v in value.items())}}}"
     changed = (f"{name}={_without_defaults(one)}" for name, one in _changed_fields(value).items())
@@ -198,7 +198,7 @@ def _without_defaults(value: object) -> str:
 
 
 def _metrics(value: object) -> Iterator[object]:
-    """Metrics of ours: this one and those it is made of."""
+    """Yield this metric of ours and those it contains."""
     if _is_ours(value):
         yield value
     for one in (value if isinstance(value, Mapping) else _changed_fields(value)).values():
@@ -206,7 +206,7 @@ def _metrics(value: object) -> Iterator[object]:
 
 
 def _changed_fields(metric: object) -> dict[str, object]:
-    """The parameters of a metric of ours that are not the usual ones."""
+    """Return the non-default parameters of a metric of ours."""
     own = [one for one in fields(metric) if one.repr] if _is_ours(metric) else []
     return {one.name: value for one in own if not _same(value := getattr(metric, one.name), one.default)}
 

@@ -1,4 +1,4 @@
-"""Two results of different objects (two months, two shops): which groups are the same, grew, shrank, appeared, vanished."""
+"""Comparison of results of different objects (two months, two shops): same, grown, shrunk, new, vanished groups."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ MATCHED = (
     1.5  # distances of a typical member from its own group: prototypes farther apart are those of different groups
 )
 CHANGED, SURE = 0.2, 3.0  # of a group's share, and standard errors, from which it grew or shrank
-LISTED, NAMED = 10, 5  # objects that moved, in a table and in a sentence
+LISTED, NAMED = 10, 5  # moved objects, in a table and in a sentence
 
 
 class GroupChange(NamedTuple):
-    """A group of the first result and the group of the second that it is; None where there is none."""
+    """A group of the first result and the matching group of the second; None without a match."""
 
     first: str | None
     second: str | None
@@ -39,18 +39,18 @@ class GroupChange(NamedTuple):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class GroupChanges:
-    """What became of the groups; made by :func:`softecm.report.compare` of two models.
+    """Changes of groups; made by :func:`softecm.report.compare` from two models.
 
     Attributes
     ----------
     groups : tuple of GroupChange
-        Groups of the first in their order, then those that appeared.
+        Groups of the first in order, then new ones.
     names : tuple of str
-        What the two results are called.
+        Names of the two results.
     ids : pair of sequences of str
-        What their objects are called.
+        Names of their objects.
     labels : pair of ndarrays
-        The likeliest group of each object, -1 for those that belong nowhere.
+        The likeliest group of each object, -1 for outliers.
     """
 
     groups: tuple[GroupChange, ...]
@@ -64,22 +64,22 @@ class GroupChanges:
 
     @property
     def appeared(self) -> tuple[str, ...]:
-        """Groups that only the second has."""
+        """Groups only in the second."""
         return self._of("appeared")
 
     @property
     def vanished(self) -> tuple[str, ...]:
-        """Groups that only the first has."""
+        """Groups only in the first."""
         return self._of("vanished")
 
     @property
     def grown(self) -> tuple[str, ...]:
-        """Groups with clearly more of the objects of the second, by their names there."""
+        """Groups with a clearly larger share in the second, by their names there."""
         return self._of("grown")
 
     @property
     def shrunk(self) -> tuple[str, ...]:
-        """Groups with clearly fewer of the objects of the second, by their names there."""
+        """Groups with a clearly smaller share in the second, by their names there."""
         return self._of("shrunk")
 
     @cached_property
@@ -95,17 +95,17 @@ class GroupChanges:
 
     @property
     def n_objects(self) -> tuple[int, int]:
-        """How many objects each has, outliers too."""
+        """Number of objects of each, including outliers."""
         return len(self.ids[0]), len(self.ids[1])
 
     @property
     def n_outliers(self) -> tuple[int, int]:
-        """How many of them belong to no group; they count in no group, but in the wholes that shares are of."""
+        """Number of outliers, which are in no group, but count in the totals for shares."""
         before, after = (int((labels < 0).sum()) for labels in self.labels)
         return before, after
 
     def sentences(self) -> list[str]:
-        """How many objects there are, what became of each group, and the outliers."""
+        """Return sentences about the number of objects, each group, and the outliers."""
         (a, b), (n, m) = self.names, self.n_objects
         lines = [
             f"{a} has {number_of(n, 'object')}, {b} has {grouped(m)}: a group grew or shrank if its share of them did."
@@ -130,12 +130,12 @@ class GroupChanges:
         return lines
 
     def details(self) -> list[str]:
-        """The first objects of both that are in another group, if there are any."""
+        """Return the first objects of both that are in another group, if any."""
         named = ", ".join(f"{name} ({here} → {there})" for name, here, there in self.moved[:NAMED])
         return [f"{len(self.moved)} objects of both are in another group: {named}"] if self.moved else []
 
     def to_frame(self, backend: str | None = None) -> Any:
-        """A data frame, a row a group; with its share of the objects before and after."""
+        """Return a data frame, one row per group, with its share of the objects before and after."""
         columns = {name: [getattr(one, name) for one in self.groups] for name in GroupChange._fields}
         n, m = self.n_objects
         shares = {
@@ -146,7 +146,7 @@ class GroupChanges:
 
     @property
     def facts(self) -> dict[str, object]:
-        """What the page says, for machines."""
+        """The page's content as data."""
         n, m = self.n_objects
         return {
             "names": list(self.names),
@@ -187,7 +187,7 @@ class GroupChanges:
         )
 
     def write(self, path: str | os.PathLike[str]) -> None:
-        """Write the page; it appears whole or not at all, and an existing file is replaced."""
+        """Write the page atomically; an existing file is replaced."""
         write_text(path, self.html)
 
     def __repr__(self) -> str:
@@ -215,7 +215,7 @@ def group_changes(
             )
     labels = [_labels(model, X) for model, X in zip(models, data, strict=True)]
     distances = _prototype_distances(models, data, labels)
-    rows, columns = linear_sum_assignment(np.minimum(distances, MATCHED))  # whatever is farther is no match
+    rows, columns = linear_sum_assignment(np.minimum(distances, MATCHED))  # larger distances are no match
     match = {int(i): int(j) for i, j in zip(rows, columns, strict=True) if distances[i, j] <= MATCHED}
     before, after = (model.partition_.focal_sets.cluster_names for model in models)
     old, new = (np.bincount(k[k >= 0], minlength=len(c)).tolist() for k, c in zip(labels, (before, after), strict=True))
@@ -233,9 +233,9 @@ def group_changes(
 
 
 def share_word(before: int, after: int, n: int, m: int) -> str:
-    """Whether a group's share of n and of m objects changed by a fifth, and by more than chance.
+    """Return whether a group's share of n and of m objects changed by a fifth, and significantly.
 
-    Chance: three standard errors of the difference of two shares, if both are samples of one share.
+    Significantly: by three standard errors of the difference of two shares, for samples with a common share.
     """
     share, change = (before + after) / (n + m), after / m - before / n
     error = np.sqrt(share * (1.0 - share) * (1.0 / n + 1.0 / m))
@@ -245,18 +245,18 @@ def share_word(before: int, after: int, n: int, m: int) -> str:
 
 
 def _sized(count: int, whole: int) -> str:
-    """A count and its share."""
+    """Return a count and its share."""
     return f"{grouped(count)} ({share_of(count, whole)})"
 
 
 def _labels(model: Comparing, X: Data) -> IntArray:
-    """The likeliest cluster of each object, -1 for those that belong nowhere."""
+    """Return the likeliest cluster of each object, -1 for outliers."""
     partition = model.predict_partition(X)
     return np.where(partition.masses.argmax(1) == 0, -1, partition.labels()).astype(np.intp)
 
 
 def _prototype_distances(models: Sequence[Comparing], data: Sequence[Data], labels: Sequence[IntArray]) -> FloatArray:
-    """Distances (c, c) of prototypes in units of a typical member's, by both models; the mean of the two."""
+    """Return distances (c, c) of prototypes in units of a typical member's, averaged over both models."""
     one, other = models
     if any((one_side < 0).all() for one_side in labels):
         raise ValueError(
@@ -275,7 +275,7 @@ def _prototype_distances(models: Sequence[Comparing], data: Sequence[Data], labe
 
 
 def _in_spreads(model: Comparing, X: Data, labels: IntArray, other: Comparing) -> FloatArray:
-    """How far (their c, own c) another model's prototypes lie from a model's, in units of the median of its members."""
+    """Return distances (their c, own c) of another model's prototypes, in units of the median of a model's members."""
     c, power = model.partition_.n_clusters, 1.0 / max(model.model_.metric.degree, 1e-9)
     own = np.asarray(model.transform(X), dtype=np.float64)[:, :c] ** power
     usual = np.median(own[np.arange(len(own)), np.maximum(labels, 0)][labels >= 0])

@@ -1,4 +1,4 @@
-"""What a report is made from: a fitted estimator, and its objects, whatever they came in."""
+"""The input of a report: a fitted estimator, and its objects in any form."""
 
 from __future__ import annotations
 
@@ -19,26 +19,26 @@ from softecm.spaces.views import Views
 if TYPE_CHECKING:
     from softecm.algorithms.base import EvidentialClusterer, PrototypeClusterer
 
-#: Whatever an estimator takes: a data frame of any library, an array, a list of series, dissimilarities.
+#: Any input of an estimator: a data frame of any library, an array, a list of series, dissimilarities.
 Data: TypeAlias = Any
 FittedModel: TypeAlias = "EvidentialClusterer"
-Comparing: TypeAlias = "PrototypeClusterer"  # with prototypes, to which objects can be compared
+Comparing: TypeAlias = "PrototypeClusterer"  # with prototypes, to compare objects with
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.intp]
 
 
 def comparing(model: FittedModel) -> Comparing | None:
-    """The model as one with prototypes; None for those without, such as EVCLUS."""
+    """Return the model if it has prototypes; None for others, such as EVCLUS."""
     return cast("Comparing", model) if hasattr(model, "model_") else None
 
 
 def fitted_partition(model: FittedModel) -> CredalPartition | None:
-    """The partition of the fit; None where it is scattered over blocks."""
+    """Return the partition of the fit; None if it is distributed over blocks."""
     return model.partition_ if isinstance(model.partition_, CredalPartition) else None
 
 
 def pairwise(model: FittedModel) -> bool:
-    """Whether its objects are rows of dissimilarities: what it was fitted to, or else scikit-learn's tag."""
+    """Whether its objects are rows of dissimilarities, from the fit or else scikit-learn's tag."""
     fitted = comparing(model)
     if fitted is not None:
         return isinstance(fitted.model_.space, Dissimilarities)
@@ -47,7 +47,7 @@ def pairwise(model: FittedModel) -> bool:
 
 
 def of_series(model: FittedModel) -> bool:
-    """Whether its objects are series: then its prototypes are."""
+    """Whether its objects, and so its prototypes, are series."""
     fitted = comparing(model)
     if fitted is None or pairwise(model):
         return False
@@ -55,41 +55,41 @@ def of_series(model: FittedModel) -> bool:
 
 
 def noun_of(model: FittedModel) -> str:
-    """What one of its objects is called, in the singular."""
+    """Return the noun for its objects, in the singular."""
     fitted = comparing(model)
     return "object" if fitted is None or pairwise(model) else fitted.model_.space.visible.noun
 
 
 def in_views(model: Comparing) -> bool:
-    """Whether one set of objects is compared in several ways, of which one is shown."""
+    """Whether one set of objects has several views, of which one is shown."""
     return model.model_.space.visible is not model.model_.space
 
 
 def views_of(model: Comparing) -> Views | None:
-    """The space of a model of several views; None where objects are seen in one way."""
+    """Return the space of a model with several views; None for other models."""
     space = model.model_.space
     return space if isinstance(space, Views) else None
 
 
 def merged(model: FittedModel) -> bool:
-    """Whether prototypes of different clusters have come together."""
+    """Whether prototypes of different clusters have merged."""
     return bool(getattr(model, "collapsed_", False))
 
 
 # ------------------------------------------------------------------ objects
 
 MOST_DRAWN = 20_000
-MOST_EXPLAINED = 30  # of each kind: in doubt, typical, far out
-COMPARED = 200  # objects by which those of the fit are told from others
+MOST_EXPLAINED = 30  # of each kind: uncertain, typical, extreme
+COMPARED = 200  # objects to check whether the data are those of the fit
 SAME = 1e-3
 
 
 def noteworthy(
     partition: CredalPartition, distances: FloatArray | None = None, most: int = MOST_EXPLAINED
 ) -> tuple[IntArray, IntArray, IntArray]:
-    """The objects most in doubt, most typical (the best of each cluster in turn), and farthest out.
+    """Return the most uncertain, most typical (the best of each cluster in turn) and most extreme objects.
 
-    Doubt is :meth:`CredalPartition.doubt`; what belongs nowhere comes last there, since it has a list of its own.
+    Uncertainty is :meth:`CredalPartition.doubt`; outliers come last there, since they have their own list.
 
     Examples
     --------
@@ -110,7 +110,7 @@ def noteworthy(
 
 
 def choose_rows(partition: CredalPartition, keep: IntArray, most: int = MOST_DRAWN) -> IntArray:
-    """The objects to draw: all, or those to keep and an even sample of the rest, in their order.
+    """Return the objects to draw: all, or those to keep and an even sample of the rest, in order.
 
     Examples
     --------
@@ -127,7 +127,7 @@ def choose_rows(partition: CredalPartition, keep: IntArray, most: int = MOST_DRA
 
 
 def names_of(X: Data, count: int, own_names: Iterable[object] | None) -> list[str]:
-    """What the objects are called: as given, by a pandas index that is more than a count, or by their numbers from 1."""
+    """Return names of the objects: as given, from a pandas index that does not just count, or numbers from 1."""
     known = ids_of(X) if own_names is None else own_names
     if known is None:
         return [str(i + 1) for i in range(count)]
@@ -140,7 +140,7 @@ def names_of(X: Data, count: int, own_names: Iterable[object] | None) -> list[st
 
 
 def take(X: Data, rows: IntArray) -> Data:
-    """Some objects of a frame, an array or a list, or of views of such, in its own kind."""
+    """Return some objects of a frame, an array, a list, or views, in its own type."""
     if isinstance(X, Mapping):
         return {name: take(part, rows) for name, part in X.items()}
     if issparse(X):
@@ -152,29 +152,29 @@ def take(X: Data, rows: IntArray) -> Data:
 
 
 def every(count: int, most: int) -> IntArray:
-    """At most so many of the objects, evenly spread."""
+    """Return at most ``most`` objects, evenly spread."""
     return np.unique(np.linspace(0, count - 1, min(count, most)).round().astype(np.intp))
 
 
 def same_masses(model: FittedModel, X: Data, fitted: CredalPartition) -> bool:
-    """Whether most of as many objects have the fit's own masses: then they are its objects, some of them linked perhaps."""
+    """Whether most of equally many objects have the fit's own masses: then they are its objects, possibly linked."""
     rows = every(len(fitted), COMPARED)
     differences = np.abs(model.predict_partition(take(X, rows)).masses - fitted.masses[rows]).max(1)
     return bool(np.median(differences) <= SAME)
 
 
 def series_of(model: Comparing, some: Data) -> tuple[list[FloatArray], list[FloatArray]]:
-    """Series and prototypes as (length, channels) arrays, whatever layout they came in."""
+    """Return series and prototypes as (length, channels) arrays, whatever their layout."""
     space = cast(SeriesSpace, model.model_.space.visible)
     return space.drawn(space.check(model, some, reset=False)), prototype_series(model)
 
 
 def channels_of(model: Comparing) -> Sequence[str]:
-    """What the channels of its series are called."""
+    """Return the names of the channels of its series."""
     return cast(SeriesSpace, model.model_.space.visible).channels
 
 
 def prototype_series(model: Comparing) -> list[FloatArray]:
-    """The prototypes as (length, channels) arrays."""
+    """Return the prototypes as (length, channels) arrays."""
     space = model.model_.space
     return cast(SeriesSpace, space.visible).curves(space.visible_part(model.model_.whole()))

@@ -1,4 +1,4 @@
-"""Where objects and prototypes lie on the map, and which part of the plane it shows."""
+"""Positions of objects and prototypes on the map, and the visible part of the plane."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ if TYPE_CHECKING:
 LANDMARKS = 150
 FEWEST_LANDMARKS = 12
 MAP_WORK = 2e9
-SLIM = 8.0  # times longer than the other, beyond which an axis has a scale of its own
-SELF = 0.01  # distances of objects to themselves, as a part of those to others, up to which they count as none
+SLIM = 8.0  # ratio of lengths above which each axis has its own scale
+SELF = 0.01  # distances of objects to themselves, relative to those to others, that count as zero
 PLANE = "The two axes preserve distances as well as a plane can; they have no units."
 TURNED = "The map is rotated to separate the groups; its axes have no units."
 SEEN = "{:.0%} of the objects in groups lie closest to the centre of their own group."
@@ -37,25 +37,25 @@ FILLED = "Objects with missing values are drawn where the usual values of their 
 GUESSED = (
     "Positions are estimated from the masses: groups lie in corners, and objects between those they may belong to."
 )
-MANY = 200  # objects, of which the outermost are always left beyond the edge
-FEWEST = 10  # objects, of which one is too many to leave there
+MANY = 200  # objects above which the outermost are always outside
+FEWEST = 10  # objects, below which none is left outside
 EDGE = 0.02  # of the objects at each end of an axis
-ROOM = 0.2  # of the length that these need, beyond it
-EMPTY = 2.0  # times as long as what the others need, beyond which a map would be mostly empty
+ROOM = 0.2  # of the length of the rest, as a margin
+EMPTY = 2.0  # times the length of the rest, above which a map would be mostly empty
 
 
 class Map(NamedTuple):
-    """Places of the drawn objects and, where there are any, of the sets' prototypes: fields of a report."""
+    """Positions of the drawn objects and of the sets' prototypes, if any: fields of a report."""
 
     points: FloatArray
     prototype_points: FloatArray | None
     axis_names: tuple[str, str] = ("", "")
-    axis_units: tuple[float, float] = (1.0, 1.0)  # how much one step along each axis counts for the metric
+    axis_units: tuple[float, float] = (1.0, 1.0)  # the metric's weight of one step along each axis
     map_note: str = ""
 
 
 def plane_map(columns: TableColumns, model: Comparing) -> Map:
-    """Two columns of numbers are a map already, each as long as the metric makes it."""
+    """Use two numeric columns as a map, each scaled by the metric."""
     points = np.column_stack([np.asarray(a.values, dtype=np.float64) for a in columns.attributes])
     stars = np.array(columns.prototypes, dtype=np.float64).reshape(-1, 2)
     first, second = (_axis(attribute) for attribute in columns.attributes)
@@ -73,7 +73,7 @@ def _axis(attribute: Attribute) -> str:
 
 
 def metric_map(model: Comparing, some: Data, drawn: CredalPartition) -> Map:
-    """From distances to landmarks: the clusters' prototypes and some of the objects."""
+    """Compute a map from distances to landmarks: the clusters' prototypes and some of the objects."""
     fitted = model.model_
     encoded = model._encode(some)
     x = fitted.space.filled(encoded, torch.from_numpy(drawn.pignistic()), fitted.prototypes[: drawn.n_clusters])
@@ -87,7 +87,7 @@ def metric_map(model: Comparing, some: Data, drawn: CredalPartition) -> Map:
 
 
 def _placed(between: FloatArray, to: FloatArray, at: FloatArray, drawn: CredalPartition) -> Map:
-    """Objects and prototypes by their distances to landmarks; turned where the main axes put groups on one spot."""
+    """Place objects and prototypes by their distances to landmarks; rotate if the main axes put groups in one place."""
     both = landmark_mds(between, np.vstack([to, at]), min(DIMENSIONS, len(between)))
     places, stars = both[: len(to)], both[len(to) :]
     best = drawn.masses.argmax(1)
@@ -101,7 +101,7 @@ def _placed(between: FloatArray, to: FloatArray, at: FloatArray, drawn: CredalPa
 
 
 def _two(places: FloatArray) -> FloatArray:
-    """The first two axes; zeros for those there are not."""
+    """Return the first two axes, padded with zeros."""
     plane: FloatArray = np.column_stack([places, np.zeros((len(places), 2))])[:, :2]
     return plane
 
@@ -114,22 +114,22 @@ def _landmarks(fitted: PrototypeModel, x: Encoded) -> Tensor:
 
 
 def _landmark_count(n: int, shape: Sequence[int]) -> int:
-    """As many landmarks as the map is worth: comparing long series costs the square of their length."""
+    """Return a number of landmarks with bounded cost: comparing series costs the square of their length."""
     work = float(n) * math.prod(shape) * (shape[0] if len(shape) > 1 else 1)
     return min(n, int(min(max(MAP_WORK / max(work, 1.0), FEWEST_LANDMARKS), LANDMARKS)))
 
 
 def _between_objects(metric: SemiMetric, marks: Tensor, *, vectors: bool) -> tuple[SemiMetric | None, FloatArray]:
-    """A metric for any two objects, and its distances among the landmarks: the model's, or the one it is made of.
+    """Return a metric between objects, and its distances among the landmarks: the model's, or its base metric.
 
-    ECM+, CCM and BCM measure differently to every set, and ECMdd mixes distances to several medoids: an object is then at
-    some distance from itself, which tells. Where nothing else will do, None stands for Euclid's.
+    ECM+, CCM and BCM have a metric per set, and ECMdd mixes distances to several medoids: an object then has a nonzero
+    distance to itself, which shows it. None means that only Euclidean distance works.
     """
     candidates = [metric, *([metric.base] if hasattr(metric, "base") else [])]
     for candidate in candidates:
         try:
             between = _distances(candidate, marks, marks)
-        except RuntimeError:  # as many distances as the model has sets, whatever it is given
+        except RuntimeError:  # as many distances as the model has sets, for any input
             continue
         if candidate is candidates[-1] and not vectors:
             return candidate, between
@@ -150,7 +150,7 @@ def _in_blocks(metric: SemiMetric | None, x: Encoded, marks: Tensor) -> FloatArr
 
 
 def dissimilarity_map(model: FittedModel, D: FloatArray, rows: IntArray, drawn: CredalPartition) -> Map:
-    """From the dissimilarities (n, n) of the fitted objects, taken as the algorithm takes them."""
+    """Compute a map from the dissimilarities (n, n) of the fitted objects, as used by the algorithm."""
     marks = rows[every(len(rows), LANDMARKS)]
     squares = _squares(model, D[rows])[:, marks]
     between = _squares(model, D[marks])[:, marks]
@@ -166,7 +166,7 @@ def dissimilarity_map(model: FittedModel, D: FloatArray, rows: IntArray, drawn: 
 
 
 def _squares(model: FittedModel, D: FloatArray) -> FloatArray:
-    """What plays the part of squared lengths: squares in RECM and EVCLUS, elsewhere the dissimilarities themselves."""
+    """Return the equivalent of squared lengths: squares in RECM and EVCLUS, otherwise the dissimilarities."""
     fitted = comparing(model)
     if fitted is None:
         return np.square(D)
@@ -176,13 +176,13 @@ def _squares(model: FittedModel, D: FloatArray) -> FloatArray:
 
 
 def guessed_map(model: FittedModel, drawn: CredalPartition) -> Map:
-    """Objects at the mass-weighted mean of the sets' places: all there is to draw when they can't be compared."""
+    """Place objects at the mass-weighted mean of the sets' positions: the only option without comparable objects."""
     stars = _star_places(model, drawn.focal_sets)
     return Map(drawn.masses[:, 1:] @ stars, stars if comparing(model) is not None else None, map_note=GUESSED)
 
 
 def _star_places(model: FittedModel, focal: FocalSets) -> FloatArray:
-    """The sets' places between their clusters', which are placed by the distances between them, or in corners."""
+    """Return the sets' positions between their clusters', placed by the distances between them, or in corners."""
     fitted = comparing(model)
     if fitted is not None and fitted.model_.prototypes.ndim > 1 and len(fitted.model_.space.attributes):
         metric, prototypes = fitted.model_.metric, fitted.model_.prototypes
@@ -200,23 +200,23 @@ def _star_places(model: FittedModel, focal: FocalSets) -> FloatArray:
 
 
 def thin_map(model: Comparing, drawn: CredalPartition, distances: FloatArray) -> Map:
-    """From the distances of sparse rows to the clusters' prototypes alone, which are the landmarks."""
+    """Compute a map from the distances of sparse rows to the clusters' prototypes as landmarks."""
     fitted, focal = model.model_, drawn.focal_sets
     centers = fitted.prototypes[: focal.n_clusters]
     between = distances_of(fitted.metric, centers, centers).double().numpy()
     placed = _placed(between, distances[:, : focal.n_clusters], between, drawn)
     assert placed.prototype_points is not None
     points = placed.points
-    if focal.n_clusters == 2:  # between two landmarks there is one axis: the other is how far off it a row lies
+    if focal.n_clusters == 2:  # two landmarks have one axis: the other shows a row's distance from it
         along = np.square(points[:, 0] - placed.prototype_points[0, 0])
         points = np.column_stack([points[:, 0], np.sqrt(np.maximum(distances[:, 0] - along, 0.0))])
     return placed._replace(points=points, prototype_points=np.asarray(focal.shares @ placed.prototype_points))
 
 
 def window(points: FloatArray, outliers: NDArray[np.bool_] | None = None) -> tuple[FloatArray, FloatArray]:
-    """Lower and upper corner: of all points, or of nearly all where they are many or the rest would fill it with nothing.
+    """Return the lower and upper corner: of all points, or of nearly all if they are many or outliers dominate.
 
-    Objects that belong to no group don't stretch it, unless most of them do.
+    Outliers don't extend the window, unless most objects are outliers.
 
     Examples
     --------
@@ -238,7 +238,7 @@ def window(points: FloatArray, outliers: NDArray[np.bool_] | None = None) -> tup
 
 
 def _shown(points: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """The ends of all, or of nearly all where they are many or the rest would fill the map with nothing."""
+    """Return the range of all points, or of nearly all if they are many or outliers dominate."""
     low, high = points.min(0), points.max(0)
     if len(points) < FEWEST:
         return low, high
@@ -252,7 +252,7 @@ def _shown(points: FloatArray) -> tuple[FloatArray, FloatArray]:
 
 
 def _inner(points: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Between which values most of the points lie: all but one in fifty, at least one, at each end."""
+    """Return the range of most of the points: without one in fifty, at least one, at each end."""
     if len(points) > MANY:
         low, high = np.quantile(points, (EDGE, 1.0 - EDGE), axis=0)
         return low, high

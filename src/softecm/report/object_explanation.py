@@ -1,4 +1,4 @@
-"""Why one object is where it is: a small table and a sentence, the same that a report's panel shows."""
+"""The explanation of one object: a small table and a sentence, as in a report's panel."""
 
 from __future__ import annotations
 
@@ -20,27 +20,27 @@ from softecm.report.reasons import NO_COLUMNS, Attributes, Explanation, Pulls, T
 from softecm.report.words import named_nearest, sentence
 from softecm.spaces.views import n_objects
 
-SEEN = 1_000  # objects that a column's precision is read from
+SEEN = 1_000  # objects that determine a column's precision
 
 
 @dataclass(frozen=True)
 class ObjectExplanation:
-    """Why an object is where it is; made by ``model.explain_object(X, i)``.
+    """The explanation of one object's position; made by ``model.explain_object(X, i)``.
 
     Attributes
     ----------
     name : str
-        What the object is called.
+        Name of the object.
     decision : Decision
-        What is said of it, in a word.
+        The one-word decision.
     candidates : tuple of str
-        The clusters it is explained by, the likeliest first: those of its set, two at least.
+        The clusters of the explanation, the likeliest first: those of its set, at least two.
     pulls : tuple of Pulls
-        What each column says, the strongest first; stretches of a series in their order.
+        The pull of each column, the strongest first; segments of a series in order.
     sentence : str
-        All of it in words.
+        The explanation in words.
     neighbours : tuple of (str, float)
-        Of rows of a matrix: the nearest other objects, and how far they are.
+        For rows of a matrix: the nearest other objects with their distances.
     """
 
     name: str
@@ -54,10 +54,10 @@ class ObjectExplanation:
         return self.sentence
 
     def to_frame(self, backend: str | None = None) -> Any:
-        """A data frame, a row a column: ``column``, ``value``, ``to ω1`` … (pulls) and ``at ω1`` … (prototypes).
+        """Return a data frame with columns ``column``, ``value``, ``to ω1`` … (pulls) and ``at ω1`` … (prototypes).
 
-        Stretches of a series have no prototype's, and a value where steps are states. ``noise`` marks columns whose pull is
-        no more than noise would have.
+        Segments of a series have no prototype values, and a value only if steps are states. ``noise`` marks columns
+        whose pull is no larger than that of noise.
         """
         rows: dict[str, list[object]] = {"column": [one.column for one in self.pulls]}
         if any(one.value for one in self.pulls):
@@ -80,7 +80,7 @@ def explain_object(
     clear: float = CLEAR,
     partition: CredalPartition | None = None,
 ) -> ObjectExplanation:
-    """Explain object ``i`` of ``X``, counted from 0, or of that name; by its masses in ``partition``, where it is given."""
+    """Explain object ``i`` of ``X``, an index from 0 or a name; by its masses in ``partition``, if given."""
     count = n_objects(X)
     names = inputs.names_of(X, count, ids)
     if isinstance(i, str) and i in names:
@@ -112,7 +112,7 @@ def explain_object(
         pulls = [Pulls("distance", "", towards, tuple(f"{d:.4g}" for d in distances))]
     else:
         about = (teller or Attributes(NO_COLUMNS)).about(terms.keys)
-        far = {name for name, _ in explanation.far}  # reasons, though they may say nothing about which group
+        far = {name for name, _ in explanation.far}  # reasons for the distance, perhaps not for the group
         pulls = [
             replace(pull, column=f"{about.kind} {pull.column}".lstrip(), noise=pull.noise and pull.column not in far)
             for pull in about.pulls(0, chosen, terms.values[0])
@@ -124,7 +124,7 @@ def explain_object(
 
 
 def _masses(model: Comparing, X: Data, row: int) -> CredalPartition:
-    """The object's masses: the fit's own, which links may have changed, where ``X`` is what was fitted."""
+    """Return the object's masses: the fit's own, which links may change, if ``X`` is what was fitted."""
     predicted, fitted = model.predict_partition(inputs.take(X, np.array([row]))), inputs.fitted_partition(model)
     if fitted is None or len(fitted) != n_objects(X) or inputs.pairwise(model):
         return predicted
@@ -133,17 +133,17 @@ def _masses(model: Comparing, X: Data, row: int) -> CredalPartition:
 
 
 def _neighbours(model: Comparing, one: Data, row: int, names: Sequence[str]) -> tuple[tuple[str, float], ...]:
-    """The nearest other objects of a matrix of dissimilarities among all."""
+    """Return the nearest other objects of a matrix of dissimilarities among all."""
     if not inputs.pairwise(model):
         return ()
     distances = np.asarray(one, dtype=np.float64).ravel()
-    if len(distances) != len(names):  # to other objects, whose names nobody gave
+    if len(distances) != len(names):  # to other objects, whose names are unknown
         return ()
     return tuple((names[j], far) for j, far in reasons.nearest_objects(distances, row))
 
 
 def _columns(model: Comparing, X: Data, row: int) -> TableColumns | None:
-    """The object's cells, first of some whose precision is theirs; None where objects are no rows of a table."""
+    """Return the object's cells, first of some that define the precision; None if objects are no rows of a table."""
     if inputs.pairwise(model) or inputs.of_series(model):
         return None
     rows = np.array([row, *(r for r in inputs.every(n_objects(X), SEEN).tolist() if r != row)])
@@ -152,6 +152,6 @@ def _columns(model: Comparing, X: Data, row: int) -> TableColumns | None:
 
 
 def _candidates(partition: CredalPartition, explanation: Explanation) -> list[int]:
-    """The clusters of its set, the two of its explanation first."""
+    """Return the clusters of its set, the two of its explanation first."""
     inside = np.flatnonzero(partition.set_indicators()[0]).tolist()
     return list(dict.fromkeys([explanation.first - 1, explanation.second - 1, *inside]))

@@ -1,4 +1,4 @@
-"""What a report is drawn from, the page, and the same for machines: what its sections say, one after the other."""
+"""The content of a report, the page, and the same as data, section by section."""
 
 from __future__ import annotations
 
@@ -34,9 +34,9 @@ if TYPE_CHECKING:
     from softecm.report.sections.base import Json
 
 GLOSSARY = ("belief", "plausibility", "typical", "confidence", "doubt", "prototype", "distance", "metric")
-#: Terms that the script writes.
+#: Terms used by the script.
 HEADINGS = ("set", "decision", "mass", "doubt", "typical", "no group", "distance", "prototype")
-MOST_CELLS = 600_000  # values sent along for hovering; beyond, columns are left out
+MOST_CELLS = 600_000  # values included for tooltips; above, columns are omitted
 
 
 @dataclass(frozen=True)
@@ -46,29 +46,29 @@ class ReportData:
     Parameters
     ----------
     title : str
-        What was clustered, such as a file's name.
+        The title, such as a file's name.
     partition : CredalPartition
         Of all n objects.
     ids : sequence of str of length n
     rows : ndarray of int
-        The objects drawn one by one (all, or a sample of many); the arrays below have one entry for each.
+        The objects drawn one by one (all, or a sample of many), with one entry each in the arrays below.
     points : ndarray of shape (len(rows), 2)
-        Their places on the map.
+        Their positions on the map.
     distances : ndarray of shape (len(rows),), optional
         Distance of each to its nearest cluster's prototype.
     attributes : sequence of Attribute
         Their values; empty for series.
     set_aside : frozenset of str
-        Attributes without a weight in the distance: neither sentences nor rules tell groups by them.
+        Attributes without a weight in the distance, not used by sentences and rules.
     prototypes : sequence of rows
         For tables: the cells of each set's prototype, in the order of the focal sets.
     prototype_points : ndarray of shape (f, 2), optional
     series, prototype_series : sequences of (L, d) arrays, optional
         For series instead of attributes and prototypes.
     channels : sequence of str
-        What their channels are called.
+        Names of their channels.
     medoids : sequence of str
-        For dissimilarities instead of prototypes: the object that stands for each set.
+        For dissimilarities instead of prototypes: the representative object of each set.
     explanations : mapping from object to Explanation
 
     Examples
@@ -97,22 +97,22 @@ class ReportData:
     medoids: Sequence[str] = ()
     explanations: Mapping[int, Explanation] = field(default_factory=dict)
     axis_names: tuple[str, str] = ("", "")
-    axis_units: tuple[float, float] = (1.0, 1.0)  # how long a step along each axis is; zeros: as fits
+    axis_units: tuple[float, float] = (1.0, 1.0)  # length of a step along each axis; zeros: automatic
     map_note: str = ""
     merged: bool = False
     noun: str = "object"
-    clear: float = CLEAR  # belief from which an object is said to belong clearly
+    clear: float = CLEAR  # minimum belief for "clearly"
     candidates: Mapping[int, float | None] = field(default_factory=dict)  # numbers of groups that were tried
-    candidates_note: str = ""  # how one of them was chosen
+    candidates_note: str = ""  # how one of them was selected
     history: Sequence[float] = ()
     runs: Mapping[str, Sequence[object]] = field(default_factory=dict)
     parameters: Mapping[str, str] = field(default_factory=dict)
     reading: Mapping[str, str] = field(default_factory=dict)
-    columns: Sequence[Column] = ()  # what each was taken as
+    columns: Sequence[Column] = ()  # the kind of each column
     profiles: Profiles | None = None  # what distinguishes the groups
-    rules: ExplanationTree | None = None  # which columns lead to which set
-    calibration: Calibration | None = None  # what refits to other samples say
-    live: Live | None = None  # what sliders recompute masses from; None: no sliders
+    rules: ExplanationTree | None = None  # rules for the sets in terms of columns
+    calibration: Calibration | None = None  # the result of refits
+    live: Live | None = None  # data for recomputing masses by sliders; None: no sliders
     values: bool = True  # whether cells, names and prototypes are shown
     scores: Mapping[str, float] = field(default_factory=dict)
     warnings: Sequence[str] = ()
@@ -135,24 +135,24 @@ class ReportData:
 
     @property
     def facts(self) -> dict[str, object]:
-        """What was found, what each group is, how it was computed; numbers as numbers, None where there are none."""
+        """Findings, groups and computation as data; numbers as numbers, None if undefined."""
         entries: Json = {"softecm": self.made_by.removeprefix("softecm "), "title": self.title}
         for section in SECTIONS:
             entries |= section(self).facts()
         return entries
 
     def write(self, path: str | os.PathLike[str]) -> None:
-        """Write the page, or with a name that ends in ``.json`` its facts; the file appears whole or not at all.
+        """Write the page, or its data if the name ends in ``.json``; atomically.
 
         Parameters
         ----------
         path : str or path
-            Where to write; an existing file is replaced.
+            Target file, replaced if it exists.
         """
         write_text(path, text_for(self, path))
 
     def _repr_html_(self) -> str:
-        """The page in a frame of its own, for notebooks."""
+        """Show the page in a frame, for notebooks."""
         page = escape(self.html)
         return (
             f'<iframe srcdoc="{page}" title="{escape(self.title)}" style="width:100%;height:720px;border:0"></iframe>'
@@ -160,7 +160,7 @@ class ReportData:
 
 
 def text_for(data: ReportData, path: str | os.PathLike[str]) -> str:
-    """What a file of this name holds: the page, or its facts as JSON."""
+    """Return the content of a file with this name: the page, or its data as JSON."""
     if os.fspath(path).lower().endswith(".json"):
         return json.dumps(data.facts, ensure_ascii=False, indent=1, allow_nan=False) + "\n"
     return data.html
@@ -168,16 +168,16 @@ def text_for(data: ReportData, path: str | os.PathLike[str]) -> str:
 
 @cache
 def script() -> str:
-    """The page's script: what its sections share, then the sections, none of which others can reach."""
+    """Return the page's script: the common part, then the sections in separate scopes."""
     names = ["base", *(kind.__module__.rpartition(".")[2] for kind in SECTIONS)]
     return '(() => {\n"use strict";\n' + "\n".join(filter(None, (asset(f"{name}.js") for name in names))) + "})();\n"
 
 
 def hidden_fields(data: ReportData, model: FittedModel) -> Json:
-    """The fields of the same report without anything from which a cell could be read.
+    """Return the fields of the same report without anything that reveals a cell.
 
-    What stays: masses and what follows from them, the names of columns and of groups, which columns distinguish a group
-    or pull an object where, and how the fit went.
+    It keeps masses and what follows from them, the names of columns and of groups, which columns distinguish a group or
+    pull an object where, and the course of the fit.
     """
     fields: Json = {name: getattr(data, name) for name in ("title", "partition", "rows", "noun", "clear", "made_by")}
     for section in SECTIONS:
@@ -199,11 +199,11 @@ def _glossary(data: ReportData) -> dict[str, str]:
     }
 
 
-# ------------------------------------------------------------------ what the script draws
+# ------------------------------------------------------------------ data for the script
 
 
 def payload(data: ReportData) -> Json:
-    """Everything the script needs: what all sections share, and what each has of its own."""
+    """Return everything the script needs: the common data, and each section's own."""
     rows, focal = data.rows, data.partition.focal_sets
     drawn = data.partition[rows]
     decisions = drawn.decisions(data.clear)
@@ -247,7 +247,7 @@ def _column(attribute: Attribute) -> Json:
 
 
 def _fits(numbers: FloatArray, decimals: int) -> bool:
-    """Whether half the digits are enough: then a number read back and rounded is the cell."""
+    """Whether single precision suffices: a number read back and rounded is the cell."""
     if np.nanmax(np.abs(numbers), initial=0.0) > LARGEST:
         return False
     lost = np.abs(numbers.astype(np.float32) - numbers)

@@ -1,4 +1,4 @@
-"""From distances to places in the plane: as they are kept best, or turned so that no two groups share a spot."""
+"""From distances to positions in the plane: by best preservation, or rotated so that no two groups share a place."""
 
 from __future__ import annotations
 
@@ -7,18 +7,18 @@ from numpy.typing import NDArray
 
 from softecm.report.inputs import FloatArray, IntArray
 
-DIMENSIONS = 20  # of the space that is turned
-ENOUGH = 0.95  # of the objects nearest to the middle of their own group: no need to turn the map
-GAIN = 0.02  # by which a turned map must be better
+DIMENSIONS = 20  # of the space that is rotated
+ENOUGH = 0.95  # share of the objects nearest to the middle of their own group above which no rotation is needed
+GAIN = 0.02  # minimum improvement by a rotation
 RIDGE = 1e-3
-ROUNDS = 300  # of spreading a few points
+ROUNDS = 300  # iterations for spreading a few points
 
 
 def landmark_mds(between: FloatArray, to: FloatArray, dimensions: int = 2) -> FloatArray:
-    r"""Places for objects known by their distances to a few landmarks.
+    r"""Return positions of objects known by their distances to a few landmarks.
 
-    Distances play the part of *squared* lengths, as they do in the objective of Soft-ECM: with squared Euclidean distance
-    the map is the projection on the landmarks' main axes.
+    Distances count as *squared* lengths, as in the objective of Soft-ECM: for squared Euclidean distance the map is the
+    projection on the landmarks' main axes.
 
     Parameters
     ----------
@@ -54,14 +54,14 @@ def landmark_mds(between: FloatArray, to: FloatArray, dimensions: int = 2) -> Fl
     axes = np.where(usable, vectors / np.sqrt(np.where(usable, values, 1.0)), 0.0)
     places = np.zeros((len(far), dimensions))
     places[:, : axes.shape[1]] = -0.5 * (far - column) @ axes
-    # The sign of an axis is free: let the farther end point right and up, so that the same data give the same picture.
+    # Signs of axes are arbitrary: the longer ends point right and up, so that the same data give the same picture.
     flip = np.where(np.abs(places.min(0)) > places.max(0), -1.0, 1.0)
     turned: FloatArray = places * flip + 0.0
     return turned
 
 
 def separation(points: FloatArray, groups: IntArray) -> float:
-    """The part of the objects that lie nearest to the middle of their own group; -1 is no group.
+    """Return the share of the objects nearest to the middle of their own group; -1 is no group.
 
     Examples
     --------
@@ -79,10 +79,10 @@ def separation(points: FloatArray, groups: IntArray) -> float:
 
 
 def separating_axes(places: FloatArray, centers: FloatArray, groups: IntArray) -> tuple[FloatArray | None, float]:
-    """Two axes (k, 2) across places (n, k) on which groups lie apart, and how far they do; None where the first two will do.
+    """Return two axes (k, 2) of positions (n, k) that separate groups, and how well; None if the first two suffice.
 
-    Centres are laid out in the plane first, as far from each other as they are; the axes bring the objects of each group
-    as near to its centre's place as a linear map can.
+    Centres are first placed in the plane, preserving their distances; the axes bring the objects of each group as near
+    to its centre as a linear map can.
     """
     plain, inside = separation(places[:, :2], groups), groups >= 0
     if plain >= ENOUGH or len(centers) < 3 or not inside.any():
@@ -99,9 +99,9 @@ def separating_axes(places: FloatArray, centers: FloatArray, groups: IntArray) -
 
 
 def spread(between: FloatArray) -> FloatArray:
-    """Places in the plane (c, 2) whose lengths are the roots of these distances, as near as can be: none on another.
+    """Return positions in the plane (c, 2) that best preserve the roots of these distances, without collisions.
 
-    Four points that are all as far from each other become a square, where their main axes could put two on one spot.
+    Four equidistant points become a square, while their main axes could put two in one place.
     """
     wanted = np.sqrt(np.maximum(np.nan_to_num(between), 0.0))
     angle = 2 * np.pi * np.arange(len(wanted)) / len(wanted)
@@ -114,7 +114,7 @@ def spread(between: FloatArray) -> FloatArray:
 
 
 def _majorised(places: FloatArray, wanted: FloatArray) -> FloatArray:
-    """Places with less stress (SMACOF), from some."""
+    """Return positions with less stress (SMACOF), from initial ones."""
     for _ in range(ROUNDS):
         lengths = _lengths(places)
         ratio = np.divide(wanted, lengths, out=np.zeros_like(wanted), where=lengths > 1e-12 * max(wanted.max(), 1e-300))

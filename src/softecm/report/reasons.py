@@ -1,4 +1,4 @@
-"""Why objects are where they are: what adds up to a distance, by columns or by stretches of a series."""
+"""Reasons for the position of objects: contributions to distances, by columns or by segments of a series."""
 
 from __future__ import annotations
 
@@ -20,19 +20,19 @@ from softecm.spaces.views import EncodedViews, Views, n_objects
 
 MOST_PARTS = 8
 SEGMENTS = 8
-OUTLYING = 0.2  # mass on no group from which an object's distance is worth explaining
-MUCH = 0.1  # of a distance: less is not worth naming
-JUDGED, FEWEST = 500, 5  # objects by which noise is told, and at least in each of two groups
-BEYOND = 3.5  # standard errors by which a column must tell two groups apart
-MOST_JUDGED = 200  # columns; beyond, such as words of texts, all count
-MOST_PAGES = 3  # named for one stretch of a path
+OUTLYING = 0.2  # minimum mass on the empty set for explaining an object's distance
+MUCH = 0.1  # of a distance: minimum worth naming
+JUDGED, FEWEST = 500, 5  # objects for estimating noise, and minimum in each of two groups
+BEYOND = 3.5  # standard errors by which a column must distinguish two groups
+MOST_JUDGED = 200  # columns; with more, such as words of texts, all count
+MOST_PAGES = 3  # named for one segment of a path
 NO_COLUMNS = TableColumns((), (), ())
-NEIGHBOURS = 3  # of an object of a matrix, that are named
+NEIGHBOURS = 3  # of an object of a matrix, to be named
 
 
 @dataclass(frozen=True)
 class Part:
-    """What one attribute, or one stretch of a series, says about an object between two clusters."""
+    """The pull of one attribute, or one segment of a series, on an object between two clusters."""
 
     name: str
     value: str
@@ -43,70 +43,70 @@ class Part:
 
 @dataclass(frozen=True)
 class Pulls:
-    """What one column (or stretch of a series) says about an object among several clusters, the candidates."""
+    """The pull of one column (or segment of a series) on an object among several clusters, the candidates."""
 
     column: str
     value: str
-    towards: tuple[float, ...]  # one a candidate; above 0: in this the object is nearer to it than to the others
-    at: tuple[str, ...]  # what the candidates' prototypes have there
-    noise: bool = False  # whether noise would pull as much: it tells these groups apart no better
+    towards: tuple[float, ...]  # one per candidate; above 0: the object is nearer to it than to the others
+    at: tuple[str, ...]  # the values of the candidates' prototypes
+    noise: bool = False  # whether it distinguishes these groups no better than noise
 
 
 @dataclass(frozen=True)
 class Explanation:
-    """Why an object is where it is: the two clusters nearest to it, and what pulls it to which."""
+    """The explanation of an object's position: its two nearest clusters, and what pulls it to each."""
 
     first: int  # columns of the mass matrix
     second: int
     distance_first: float
     distance_second: float
     parts: tuple[Part, ...] = ()
-    distance_set: float | None = None  # to the prototype of its set of several clusters, where that is nearest
-    to_set: tuple[str, ...] = ()  # what speaks most for that prototype
+    distance_set: float | None = None  # to the prototype of its set of several clusters, if that is nearest
+    to_set: tuple[str, ...] = ()  # the strongest arguments for that prototype
     far: tuple[
         tuple[str, float], ...
-    ] = ()  # of an outlier: what makes most of its distance to the first, and its share
-    kind: str = ""  # what the parts are called before their names: "steps"
-    idle: tuple[str, ...] = ()  # columns that tell the two apart no better than noise
-    nearest: tuple[tuple[int, float], ...] = ()  # other objects of a matrix, and how far they are
+    ] = ()  # of an outlier: the largest contributions to its distance to the first, with their shares
+    kind: str = ""  # prefix of the parts' names: "steps"
+    idle: tuple[str, ...] = ()  # columns that distinguish the two no better than noise
+    nearest: tuple[tuple[int, float], ...] = ()  # other objects of a matrix, with their distances
 
 
 def nearest_objects(distances: FloatArray, i: int) -> tuple[tuple[int, float], ...]:
-    """The nearest others to object i, by its row of a matrix of dissimilarities."""
+    """Return the nearest others of object i, from its row of a matrix of dissimilarities."""
     order = [j for j in np.argsort(distances, kind="stable").tolist() if j != i][:NEIGHBOURS]
     return tuple((j, float(distances[j])) for j in order)
 
 
 @dataclass(frozen=True)
 class Teller:
-    """Turns what adds up to a distance into a few parts with names; this one, where nothing adds up, into none."""
+    """Turns contributions to a distance into a few named parts; this one, for metrics that are no sums, into none."""
 
-    kind: ClassVar[str] = ""  # what the parts are called before their names
-    keys: Sequence[str] = field(default=(), kw_only=True)  # what the terms stand for
+    kind: ClassVar[str] = ""  # prefix of the parts' names
+    keys: Sequence[str] = field(default=(), kw_only=True)  # names of the terms
 
     def about(self, keys: Sequence[str]) -> Self:
-        """The same for terms of these columns, steps or views."""
+        """Return the same for terms of these columns, steps or views."""
         return replace(self, keys=keys)
 
     def pulls(self, i: int, chosen: Sequence[int], terms: FloatArray) -> list[Pulls]:
-        """What pulls object i to each of these sets rather than to the others, by its terms (f, attributes)."""
+        """Return what pulls object i to each of these sets rather than to the others, by its terms (f, attributes)."""
         return []
 
     def parts(self, i: int, a: int, b: int, terms: FloatArray) -> list[Part]:
-        """What pulls object i to a rather than to b, without what is no more than noise."""
+        """Return what pulls object i to a rather than to b, without noise."""
         pulls = [one for one in self.pulls(i, (a, b), terms) if not one.noise]
         return [Part(one.column, one.value, one.at[0], one.at[1], one.towards[0]) for one in pulls]
 
     def far(self, terms: FloatArray) -> list[tuple[str, float]]:
-        """What makes most of a distance, each with its share."""
+        """Return the largest contributions to a distance, with their shares."""
         return []
 
     def idle(self, a: int, b: int) -> list[str]:
-        """What tells a and b apart no better than noise would."""
+        """Return what distinguishes a and b no better than noise."""
         return []
 
     def for_set(self, i: int, own: int, other: int, terms: FloatArray) -> list[str]:
-        """What speaks most for an object's own set rather than for another."""
+        """Return the strongest arguments for an object's own set rather than for another."""
         parts = [part for part in self.parts(i, own, other, terms) if part.pull > 0]
         parts = sorted(parts, key=lambda part: -part.pull)[:3]
         return [f"{part.name}: {part.value}" if part.value else part.name for part in parts]
@@ -114,17 +114,17 @@ class Teller:
 
 @dataclass(frozen=True)
 class Attributes(Teller):
-    """Terms of a table: one a column."""
+    """Terms of a table, one per column."""
 
     columns: TableColumns  # of the objects explained
     noise: Noise | None = None
 
     def parts(self, i: int, a: int, b: int, terms: FloatArray) -> list[Part]:
-        """The columns that pull most."""
+        """Return the columns with the strongest pull."""
         return super().parts(i, a, b, terms)[:MOST_PARTS]
 
     def pulls(self, i: int, chosen: Sequence[int], terms: FloatArray) -> list[Pulls]:
-        """All columns that were not set aside, the strongest first, those that are noise last."""
+        """Return all columns with a weight, the strongest first, noise last."""
         towards = towards_each(terms[list(chosen)])
         idle = aside = np.zeros(len(self.keys), dtype=bool)
         if self.noise is not None:
@@ -139,14 +139,14 @@ class Attributes(Teller):
         return Pulls(columns.name(key), columns.value(key, i), tuple(towards[:, j].tolist()), at, noise)
 
     def idle(self, a: int, b: int) -> list[str]:
-        """Columns, but for those that were set aside."""
+        """Return such columns, without those of weight 0."""
         if self.noise is None:
             return []
         noisy = self.noise.between(a, b) & ~self.noise.aside
         return [self.columns.name(self.keys[j]) for j in np.flatnonzero(noisy)]
 
     def far(self, terms: FloatArray) -> list[tuple[str, float]]:
-        """The columns in which the distance lies, but for those that were set aside."""
+        """Return the columns with the largest contributions, without those of weight 0."""
         if self.noise is not None:
             terms = np.where(self.noise.aside, 0.0, terms)
         return _largest_shares([self.columns.name(key) for key in self.keys], terms, 3)
@@ -154,13 +154,13 @@ class Attributes(Teller):
 
 @dataclass(frozen=True)
 class Stretches(Teller):
-    """Terms of a series: one a step, told as a few stretches."""
+    """Terms of a series, one per step, combined in a few segments."""
 
     kind: ClassVar[str] = "steps"
-    paths: Sequence[Sequence[str]] = ()  # of the objects explained, where steps are states: pages of a visit, say
+    paths: Sequence[Sequence[str]] = ()  # of the explained objects, if steps are states, such as pages of a visit
 
     def pulls(self, i: int, chosen: Sequence[int], terms: FloatArray) -> list[Pulls]:
-        """All stretches, in their order."""
+        """Return all segments in order."""
         own, nothing = np.nan_to_num(terms[list(chosen)]), ("",) * len(chosen)
         cuts = spans(np.abs(own).sum(0))
         towards = towards_each(np.stack([own[:, s:e].sum(1) for _, s, e in cuts], 1)).T.tolist()
@@ -168,18 +168,18 @@ class Stretches(Teller):
         return [Pulls(name, self.pages(i, s, e), tuple(pull), nothing) for (name, s, e), pull in named]
 
     def pages(self, i: int, begin: int, end: int) -> str:
-        """The states of an object in a stretch, each once, in their order; empty where steps are numbers."""
+        """Return the distinct states of an object in a segment, in order; empty if steps are numbers."""
         if self.paths and begin >= len(self.paths[i]):
             return "ended"
         some = list(dict.fromkeys(self.paths[i][begin:end])) if self.paths else []
         return ", ".join(some[:MOST_PAGES]) + (" …" if len(some) > MOST_PAGES else "")
 
     def for_set(self, i: int, own: int, other: int, terms: FloatArray) -> list[str]:
-        """Stretches by their steps."""
+        """Return segments by their steps."""
         return [f"steps {one}" for one in super().for_set(i, own, other, terms)]
 
     def far(self, terms: FloatArray) -> list[tuple[str, float]]:
-        """The two stretches in which most of the distance lies."""
+        """Return the two segments with the largest contributions."""
         cuts = spans(np.abs(terms))
         sums = np.array([np.nansum(terms[s:e]) for _, s, e in cuts])
         return _largest_shares([name for name, _, _ in cuts], np.maximum(sums, 0.0), 2)
@@ -187,12 +187,12 @@ class Stretches(Teller):
 
 @dataclass(frozen=True)
 class Voices(Teller):
-    """Terms of one object seen in several ways: each view names the cluster that it is nearest to in it."""
+    """Terms of an object with several views: each view names its nearest cluster."""
 
     clusters: Sequence[str]
 
     def parts(self, i: int, a: int, b: int, terms: FloatArray) -> list[Part]:
-        """All views, in their order."""
+        """Return all views in order."""
         pull = terms[b] - terms[a]
         nearest = terms[: len(self.clusters)].argmin(0)
         return [
@@ -201,68 +201,68 @@ class Voices(Teller):
         ]
 
     def pulls(self, i: int, chosen: Sequence[int], terms: FloatArray) -> list[Pulls]:
-        """All views, the strongest first."""
+        """Return all views, the strongest first."""
         return Attributes(NO_COLUMNS, keys=self.keys).pulls(i, chosen, terms)
 
     def far(self, terms: FloatArray) -> list[tuple[str, float]]:
-        """The views in which the distance lies."""
+        """Return the views with the largest contributions."""
         return _largest_shares(self.keys, terms, 2)
 
     def for_set(self, i: int, own: int, other: int, terms: FloatArray) -> list[str]:
-        """The views that speak for an object's own set, the strongest first."""
+        """Return the views that favour an object's own set, the strongest first."""
         pull = terms[other] - terms[own]
         return [self.keys[j] for j in largest(pull, len(self.keys)) if pull[j] > 0]
 
 
 def towards_each(terms: FloatArray) -> FloatArray:
-    """The mean of the others less the own, (candidates, parts); zeros for a single candidate."""
+    """Return the mean of the others minus the own, (candidates, parts); zeros for a single candidate."""
     others = max(len(terms) - 1, 1)
     pulls: FloatArray = (terms.sum(0) - terms) / others - terms if len(terms) > 1 else np.zeros_like(terms)
     return pulls
 
 
 def _largest_shares(names: Sequence[str], terms: FloatArray, most: int) -> list[tuple[str, float]]:
-    """The largest terms with their shares of the sum, without those not worth naming."""
+    """Return the largest terms with their shares of the sum, without negligible ones."""
     total = float(terms.sum())
     return [(names[j], float(terms[j] / total)) for j in largest(terms, most) if terms[j] > MUCH * total > 0]
 
 
 def series_teller(model: Comparing, some: Data) -> Teller:
-    """Who tells why series are where they are: their views where there are several, else their steps."""
+    """Return the teller for series: by views if there are several, otherwise by steps."""
     return Voices(model.partition_.focal_sets.cluster_names) if in_views(model) else Stretches(paths_of(model, some))
 
 
 @dataclass(frozen=True)
 class Noise:
-    """Which columns tell which clusters apart no better than noise would."""
+    """The columns that distinguish pairs of clusters no better than noise."""
 
     keys: tuple[str, ...]  # of the columns
     idle: NDArray[np.bool_]  # (c, c, columns)
-    aside: NDArray[np.bool_]  # (columns,), set aside by the metric
+    aside: NDArray[np.bool_]  # (columns,), without weight in the metric
 
     def of(self, keys: Sequence[str]) -> Noise:
-        """The same for the columns of one object: a view that it lacks is one column, and no noise."""
+        """Return the same for the columns of one object: a missing view is one column, and no noise."""
         known = np.array([key in self.keys for key in keys])
         at = [self.keys.index(key) if key in self.keys else 0 for key in keys]
         return Noise(tuple(keys), self.idle[..., at] & known, self.aside[at] & known)
 
     def between(self, a: int, b: int) -> NDArray[np.bool_]:
-        """Columns (columns,) whose pull to a rather than to b says nothing; sets of several clusters are not judged."""
+        """Return which columns (columns,) are noise between a and b; sets of several clusters are not tested."""
         return self.idle[a, b] if max(a, b) < len(self.idle) else self.aside
 
 
 def columns_set_aside(model: object) -> frozenset[str]:
-    """Columns of a table without a weight in the distance, because they say nothing about the groups."""
+    """Return columns of a table without a weight in the distance, because they are uninformative."""
     weights = getattr(getattr(getattr(model, "model_", None), "metric", None), "feature_weights", None)
     return frozenset(name for name, share in (weights or {}).items() if not np.any(share))
 
 
 def noise_of(model: Comparing, X: Data) -> Noise | None:
-    """Columns that pull the objects of two clusters alike, by a sample; None where the metric does not add up.
+    """Test columns for equal pull on the objects of two clusters, by a sample; None if the metric is not a sum.
 
-    A column's pull is the difference of its terms at two prototypes. Its mean over the objects of the one cluster, less
-    that over the other's, is compared with its standard error: prototypes differ in a column of noise, too, but by no more
-    than a few of these. Objects count as far as they belong to the clusters; outliers don't.
+    A column's pull is the difference of its terms at two prototypes. The difference of its means over the objects of
+    the two clusters is compared with its standard error: prototypes also differ in a noise column, but by no more than
+    a few standard errors. Objects are weighted by membership, without outliers.
     """
     some = take(X, every(n_objects(X), JUDGED))
     terms = terms_of(model, some)
@@ -284,14 +284,14 @@ def noise_of(model: Comparing, X: Data) -> Noise | None:
 
 
 def _mean_and_error(values: FloatArray, weights: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """The weighted mean of each column, and its standard error."""
+    """Return the weighted mean of each column, and its standard error."""
     shares = (weights / weights.sum())[:, None]
     mean = (shares * values).sum(0)
     return mean, np.sqrt(np.square(shares * (values - mean)).sum(0))
 
 
 def paths_of(model: Comparing, some: Data) -> list[list[str]]:
-    """The states of each object, in their order; none where steps are numbers."""
+    """Return the states of each object in order; none if steps are numbers."""
     if not isinstance(model.model_.space, States):
         return []
     rows = some.to_numpy().tolist() if hasattr(some, "to_numpy") else list(some)
@@ -299,12 +299,12 @@ def paths_of(model: Comparing, some: Data) -> list[list[str]]:
 
 
 def largest(values: FloatArray, most: int) -> list[int]:
-    """Where the largest values are, of equal ones the first first."""
+    """Return the indices of the largest values, the first of ties first."""
     return [int(j) for j in np.argsort(-values, kind="stable")[:most]]
 
 
 def spans(size: FloatArray) -> list[tuple[str, int, int]]:
-    """A few stretches of equal length over the steps there are, with their names."""
+    """Return a few segments of equal length over the steps, with their names."""
     filled = np.flatnonzero(np.nan_to_num(size) > 0)
     length = int(filled[-1]) + 1 if len(filled) else len(size)
     edges = np.unique(np.linspace(0, length, min(SEGMENTS, length) + 1).round().astype(int)).tolist()
@@ -314,9 +314,9 @@ def spans(size: FloatArray) -> list[tuple[str, int, int]]:
 def explanations(
     model: Comparing, X: Data, partition: CredalPartition, rows: IntArray, teller: Teller | None
 ) -> dict[int, Explanation]:
-    """What pulls each of these objects where.
+    """Explain what pulls each of these objects where.
 
-    ``teller`` counts the objects as ``rows`` does; None where nothing is known but distances.
+    ``teller`` numbers the objects like ``rows``; None if only distances are known.
     """
     some = take(X, rows)
     distances = np.asarray(model.transform(some), dtype=np.float64)
@@ -344,14 +344,14 @@ def explanations(
 
 
 def _own_set(column: int, n_clusters: int, distances: FloatArray) -> float | None:
-    """Distance to the prototype of an object's set of several clusters, where that is the nearest of all."""
+    """Return the distance to the prototype of an object's set of several clusters, if that is the nearest of all."""
     if column <= n_clusters or distances[column - 1] > distances[:n_clusters].min():
         return None
     return float(distances[column - 1])
 
 
 def _ends(some: CredalPartition, distances: FloatArray) -> list[tuple[int, int]]:
-    """The two clusters to explain each object by: the likeliest of its set first, then of the others; outliers' nearest."""
+    """Return the two clusters of each explanation: the likeliest of its set, then of the others; outliers' nearest."""
     likely = some.pignistic() + some.set_indicators()
     outside = some.masses.argmax(1) == 0
     likely[outside] = -distances[outside, : some.n_clusters]
@@ -360,17 +360,17 @@ def _ends(some: CredalPartition, distances: FloatArray) -> list[tuple[int, int]]
 
 
 class Terms(NamedTuple):
-    """What each attribute adds to each distance, and what the attributes are called."""
+    """The contribution of each attribute to each distance, and the attributes' names."""
 
     keys: list[str]
     values: FloatArray  # (n, f, attributes)
 
 
 def terms_of(model: Comparing, some: Data) -> Terms | None:
-    """What adds up to each distance; None where the metric does not add up."""
+    """Return the contributions to each distance; None if the metric is not a sum."""
     try:
         values: FloatArray = np.asarray(model.explain(some), dtype=np.float64)
-    except ValueError:  # the metric does not add up over attributes
+    except ValueError:  # the metric is not a sum over attributes
         return None
     space = model.model_.space
     terms = Terms([str(key) for key in space.attributes], values)
@@ -381,7 +381,7 @@ def terms_of(model: Comparing, some: Data) -> Terms | None:
 
 
 def _split(model: Comparing, space: Views, some: Data, whole: Terms) -> Terms:
-    """What views add, shared out among the columns of those that are tables with names."""
+    """Divide the views' contributions among the columns of those that are tables with names."""
     metric = cast(Combined, model.model_.metric)
     x = cast(EncodedViews, space.encode(space.check(model, some, reset=False)))
     keys, values = [], []
@@ -396,7 +396,7 @@ def _split(model: Comparing, space: Views, some: Data, whole: Terms) -> Terms:
 
 
 def _shares(terms: FloatArray) -> FloatArray:
-    """Terms as parts of their sum; of nothing, nothing."""
+    """Return terms as shares of their sum; zeros for a sum of 0."""
     total = terms.sum(-1, keepdims=True)
     shares: FloatArray = np.divide(terms, total, out=np.zeros_like(terms), where=total > 0)
     return shares

@@ -1,4 +1,4 @@
-"""Pages from the templates beside this module: whatever the data hold is escaped, and nothing is fetched from anywhere."""
+"""Pages from templates: data are escaped, and nothing is loaded from elsewhere."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from softecm._version import __version__
 
 @cache
 def asset(name: str) -> str:
-    """A file of the page's own style or script; empty where there is none."""
+    """Return a file of the page's styles or scripts; empty if it does not exist."""
     file = files("softecm.report") / "assets" / name
     return file.read_text(encoding="utf-8") if file.is_file() else ""
 
@@ -33,7 +33,7 @@ def _environment() -> Environment:
 
 
 def render_page(template: str, script: str = "", **values: object) -> str:
-    """A template with its values as one self-contained page; only this script runs, whatever the data hold."""
+    """Render a template as one self-contained page that runs only this script, whatever the data contain."""
     digest = base64.b64encode(hashlib.sha256(script.encode("utf-8")).digest()).decode("ascii")
     allowed = f"script-src 'sha256-{digest}'; " if script else ""
     policy = (
@@ -44,12 +44,12 @@ def render_page(template: str, script: str = "", **values: object) -> str:
 
 
 def render(template: str, **values: object) -> str:
-    """A template with its values; what can't be seen is written out."""
+    """Render a template; invisible characters are written out."""
     return visible(_environment().get_template(template).render(**values), lines=True)
 
 
 def as_float(value: object) -> float:
-    """A number, nan for anything else."""
+    """Return a number, or NaN for anything else."""
     try:
         return float(value)  # type: ignore[arg-type]
     except (TypeError, ValueError):
@@ -57,14 +57,14 @@ def as_float(value: object) -> float:
 
 
 def as_number(value: object) -> str:
-    """A number that has no column of its own, in four digits, the whole ones of large numbers all."""
+    """Return the text of a number without a column: four digits, or all digits of large integers."""
     number = as_float(value)
     if not math.isfinite(number):
         return str(value)
     return grouped(round(number)) if 1e4 <= abs(number) < 1e15 else f"{number:.4g}"
 
 
-# ------------------------------------------------------------------ what the words of a report mean
+# ------------------------------------------------------------------ glossary
 
 TERMS: dict[str, str] = {
     "mass": "How much of the evidence about an object points to exactly this set. The masses of an object add up to 1.",
@@ -125,7 +125,7 @@ TERMS: dict[str, str] = {
 
 
 def term(word: str, key: str | None = None) -> Markup:
-    """A word of the page, with what it means where that is known: shown on hovering, on focus and on a tap."""
+    """Return a word with its definition if it has one, shown on hover, focus and tap."""
     meaning = TERMS.get(key or word)
     if meaning is None:
         return escape(word)

@@ -20,29 +20,29 @@ if TYPE_CHECKING:
 
 Counts: TypeAlias = NDArray[np.int64]
 NOBODY = "None lies between groups."
-FEW = 4  # name objects one by one up to this many
+FEW = 4  # name up to this many objects individually
 MOST_NAMED = 3  # columns on each side of a sentence
-MUCH = 0.1  # of all pulls: less is not worth a word
+MUCH = 0.1  # of all pulls: minimum worth a word
 
 
 def three_sentences(
     partition: CredalPartition, ids: Sequence[str], *, merged: bool = False, noun: str = "object", clear: float = CLEAR
 ) -> tuple[str, str, str]:
-    """What was found: the groups, who lies between, who belongs nowhere.
+    """Return sentences about the groups, the objects between them, and the outliers.
 
-    The words are those of :meth:`CredalPartition.decisions`: "clearly" is said of nobody whose belief is below ``clear``.
+    The words are those of :meth:`CredalPartition.decisions`: "clearly" requires a belief of at least ``clear``.
 
     Parameters
     ----------
     partition : CredalPartition
     ids : sequence of str of length n
-        What the objects are called.
+        Names of the objects.
     merged : bool
         Whether the prototypes of different clusters have merged, so that the groups mean nothing.
     noun : str
-        What an object is, in the singular.
+        The noun for an object, in the singular.
     clear : float
-        Belief from which an object is said to belong clearly.
+        Minimum belief for "clearly".
 
     Examples
     --------
@@ -65,13 +65,13 @@ def three_sentences(
 def counted_sentences(
     partition: CredalPartition | ScatteredPartition, table: Counts, *, merged: bool = False, near: int = 0
 ) -> tuple[str, str, str]:
-    """The same from how many objects each word and each set has, no object named.
+    """The same from the number of objects by word and set, without naming objects.
 
     Parameters
     ----------
     partition : anything with ``n_clusters`` and a length
-    table : ndarray of shape (5, f + 1), objects by word and set as :meth:`Decisions.table` counts them
-    near : how many objects nearly lie between, said where none does
+    table : ndarray of shape (5, f + 1), objects by word and set as in :meth:`Decisions.table`
+    near : number of objects nearly between, mentioned if none is between
 
     Examples
     --------
@@ -89,22 +89,22 @@ def counted_sentences(
 
 
 def named_nearest(near: Sequence[tuple[str, float]]) -> str:
-    """The nearest objects and how far they are, after a sentence; nothing where none are known."""
+    """Return the nearest objects and their distances, as a supplement to a sentence; empty if unknown."""
     return f" Nearest: {', '.join(f'{name} ({distance:.3g})' for name, distance in near)}." if near else ""
 
 
 def sentence(name: str, decision: Decision, explanation: Explanation, focal: FocalSets, noun: str = "object") -> str:
-    """Where an object is and why, in one or two sentences.
+    """Explain an object's position in one or two sentences.
 
     Parameters
     ----------
     name : str
-        What the object is called; its number from 1 where it has no name.
+        Name of the object, or its number from 1.
     decision : Decision
     explanation : Explanation
     focal : FocalSets
     noun : str
-        What an object is, in the singular.
+        The noun for an object, in the singular.
     """
     a, b = (focal.cluster_names[column - 1] for column in (explanation.first, explanation.second))
     who = f"{noun.capitalize()} {name}" if name.isdecimal() else name
@@ -134,7 +134,7 @@ def sentence(name: str, decision: Decision, explanation: Explanation, focal: Foc
 
 
 def _idle(explanation: Explanation) -> str:
-    """Which columns say nothing about the two groups; empty where all do."""
+    """Return which columns don't distinguish the two groups; empty if all do."""
     far = {name for name, _ in explanation.far}
     some = [name for name in explanation.idle if name not in far]
     if len(some) > MOST_NAMED:
@@ -145,9 +145,9 @@ def _idle(explanation: Explanation) -> str:
 
 
 def _pulled(explanation: Explanation, a: str, b: str, kind: str, *, one: bool) -> str:
-    """What speaks for the one cluster, what for the other; empty where nothing can be told.
+    """Return the arguments for either cluster; empty if there are none.
 
-    ``one``: the object is said to belong to the first; where only the second has something to show, that is said.
+    ``one``: the object is assigned to the first; if only the second has arguments, the sentence says so.
     """
     much = MUCH * sum(abs(part.pull) for part in explanation.parts)
     strongest = sorted(explanation.parts, key=lambda part: -abs(part.pull))
@@ -155,7 +155,7 @@ def _pulled(explanation: Explanation, a: str, b: str, kind: str, *, one: bool) -
     for cluster, sign in ((a, 1.0), (b, -1.0)):
         named = [part for part in strongest if sign * part.pull > much][:MOST_NAMED]
         if named:
-            plain = ("", f"closest to {cluster}")  # a view that says no more than the sentence does
+            plain = ("", f"closest to {cluster}")  # a view without further information
             names = listed([part.name if part.value in plain else _with_value(part) for part in named], "and")
             single = len(named) == 1 and "–" not in named[0].name
             verb = "pulls" if len(named) == 1 and (single or not kind) else "pull"
@@ -168,13 +168,13 @@ def _pulled(explanation: Explanation, a: str, b: str, kind: str, *, one: bool) -
 
 
 def _with_value(part: Part) -> str:
-    """A column and the object's own value, with the unit that its name ends with: "wind (6.3 m/s)"."""
+    """Return a column and the object's value, with the unit at the end of the name: "wind (6.3 m/s)"."""
     name, unit = split_unit(part.name)
     return f"{name} ({with_unit(part.value, unit)})"
 
 
 def five_counts(counts: Mapping[str, int], clear: float) -> str:
-    """How many objects each word is said of, in one line that says what "clearly" means.
+    """Return the number of objects by word in one line that defines "clearly".
 
     Examples
     --------
@@ -186,12 +186,12 @@ def five_counts(counts: Mapping[str, int], clear: float) -> str:
 
 
 def in_words(focal: FocalSets, column: int) -> str:
-    """A column of a mass matrix as a phrase: "ω1", "ω1 or ω2", "none"."""
+    """Return a mass column as a phrase: "ω1", "ω1 or ω2", "none"."""
     return listed([focal.cluster_names[k] for k in focal.sets[column - 1]], "or") if column else "none"
 
 
 def plain(focal: FocalSets, column: int) -> str:
-    """The same for a label: "no group", and "any group" for all of many."""
+    """The same for a label: "no group", or "any group" for all of many."""
     if not column:
         return "no group"
     every = len(focal.sets[column - 1]) == focal.n_clusters > MOST_NAMED
@@ -219,7 +219,7 @@ def _groups(partition: CredalPartition | ScatteredPartition, table: Counts, merg
 
 
 def _less_clear(table: Counts) -> str:
-    """Those who rather belong to a group, and those who are undecided; nothing where there are none."""
+    """Return the "rather" and "undecided" objects in words; empty if there are none."""
     counts = counts_of(table)
     rather, undecided = counts["rather"], counts["undecided"]
     parts = []
@@ -256,7 +256,7 @@ def _none_between(near: int) -> str:
 
 
 def _numbered(names: Sequence[str], noun: str) -> str:
-    """What goes before objects that are called by numbers, which could be read as counts."""
+    """Return the noun before objects with numbers as names, which could be read as counts."""
     return f"{noun if len(names) == 1 else plural(noun)} " if all(map(str.isdecimal, names)) else ""
 
 

@@ -1,4 +1,4 @@
-"""The sections of the page, in their order: a file with a class, a template of the same name, and a line here."""
+"""The sections of the page, in order: each has a file with a class, a template of the same name, and a line here."""
 
 from softecm.report.sections.base import Section
 from softecm.report.sections.certainty import Certainty

@@ -1,4 +1,4 @@
-"""What a section of the page is, and how it gives values to its script."""
+"""The base class of the page's sections, and conversion of values for scripts."""
 
 from __future__ import annotations
 
@@ -28,13 +28,13 @@ LARGEST = float(np.finfo(np.float32).max)
 class SetName:
     """A focal set, or the empty set, as the page shows it."""
 
-    number: int  # its column of the mass matrix
-    label: str  # as tables of the partition have it
+    number: int  # its mass column
+    label: str  # as in tables of the partition
     words: str
     shape: str  # of its mark
     color: str
     count: int  # objects with their largest mass on it
-    mean: float  # mass of it, over all objects
+    mean: float  # mean mass over all objects
 
 
 def set_names(partition: CredalPartition) -> list[SetName]:
@@ -51,14 +51,14 @@ def set_names(partition: CredalPartition) -> list[SetName]:
 
 
 class Section:
-    """A part of the page about some fields of the report; its template and its script are called as its module.
+    """A part of the page about some fields of the report; its template and script have the name of its module.
 
-    ``templates/sections/NAME.html`` is drawn with the section as ``own``, and ``assets/NAME.js``, where there is one, with
-    what ``payload`` says. A section is on the page when it is listed in :data:`softecm.report.sections.SECTIONS`.
+    ``templates/sections/NAME.html`` is rendered with the section as ``own``, and ``assets/NAME.js``, if it exists,
+    receives ``payload``. A section is on the page if it is listed in :data:`softecm.report.sections.SECTIONS`.
     """
 
     key: ClassVar[str]  # its anchor
-    link: ClassVar[str]  # what the navigation calls it
+    link: ClassVar[str]  # its text in the navigation
 
     def __init__(self, data: ReportData) -> None:
         self.data = data
@@ -70,44 +70,44 @@ class Section:
 
     @property
     def template(self) -> str:
-        """Where its HTML is."""
+        """Path of its HTML template."""
         return f"sections/{type(self).__module__.rpartition('.')[2]}.html"
 
     @property
     def is_shown(self) -> bool:
-        """Whether there is something to show."""
+        """Whether there is anything to show."""
         return True
 
     def payload(self) -> Json:
-        """What its script draws."""
+        """Return the data for its script."""
         return {}
 
     def facts(self) -> Json:
-        """What it says, for machines: numbers as numbers, None where there are none."""
+        """Return its content as data: numbers as numbers, None if undefined."""
         return {}
 
     def without_values(self, model: FittedModel) -> Json:
-        """Its fields of a report that shows no cell, no name and no prototype; a field that nobody names stays empty."""
+        """Return its fields for a report without cells, names and prototypes; all other fields are empty."""
         return {}
 
 
-# ------------------------------------------------------------------ values for scripts: numbers packed as base64
+# ------------------------------------------------------------------ values for scripts
 
 
 def packed(values: ArrayLike, kind: str) -> str:
-    """Numbers of this kind as base64."""
-    if kind == "<f4":  # what is beyond its range is as far as can be
+    """Return numbers of this kind as base64."""
+    if kind == "<f4":  # clip to its range
         values = np.clip(np.asarray(values, dtype=np.float64), -LARGEST, LARGEST)
     return base64.b64encode(np.ascontiguousarray(values).astype(kind).tobytes()).decode("ascii")
 
 
 def finite(value: float) -> float | None:
-    """A number for JSON; None where it is not finite."""
+    """Return a number for JSON; None if it is not finite."""
     return float(value) if math.isfinite(value) else None
 
 
 def to_script(value: object) -> str:
-    """JSON that is safe inside a script element: nothing in it can end the element."""
+    """Return JSON that is safe inside a script element: nothing can end the element."""
     text = json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
     for sign in "<>&\u2028\u2029":
         text = text.replace(sign, f"\\u{ord(sign):04x}")

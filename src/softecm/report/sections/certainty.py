@@ -1,4 +1,4 @@
-"""The section on how sure all this is: what refits to other samples say, as a figure that needs no script, and in words."""
+"""The section on certainty: results of refits to other samples, as a figure without a script, and in words."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ if TYPE_CHECKING:
     from softecm.calibration import Calibration
 
 LEFT, WIDE = 92, 612  # of the lines in the figure of certainty.html
-MOST_LINES = 160  # beyond, lines run together
-QUITE = 0.5  # from where to where: beyond, resamples say quite different things
-NAMED, FEW = 3, 10  # such objects that are named in a sentence, and in a table
-STABLE, LOOSE = 0.75, 0.5  # Jaccard indices: from there on a group is found again; below, it comes apart
+MOST_LINES = 160  # above, lines overlap
+QUITE = 0.5  # width of an interval above which resamples disagree
+NAMED, FEW = 3, 10  # such objects, named in a sentence, and in a table
+STABLE, LOOSE = 0.75, 0.5  # Jaccard indices: above the first a group is stable; below the second, it falls apart
 
 
 class Wide(NamedTuple):
-    """An object and from where to where refits put the probability of its group."""
+    """An object and the interval over refits of the probability of its group."""
 
     name: str
     group: str
@@ -44,10 +44,10 @@ class Line(NamedTuple):
 
 
 class Certainty(Section):
-    """What refits to other samples say."""
+    """The results of refits to other samples."""
 
     key, link = "sure", "Certainty"
-    resampled = tuple(f"resamples: {word}" for word in WORDS)  # heads of a table
+    resampled = tuple(f"resamples: {word}" for word in WORDS)  # headers of a table
 
     @property
     def is_shown(self) -> bool:
@@ -56,12 +56,12 @@ class Certainty(Section):
 
     @property
     def refits(self) -> Calibration:
-        """The calibration, where the section is shown."""
+        """The calibration, if the section is shown."""
         return cast("Calibration", self.data.calibration)
 
     @property
     def sentences(self) -> list[str]:
-        """What the refits say, in plain words."""
+        """The results of the refits in plain words."""
         names, many = self.refits.before.focal_sets.cluster_names, plural(self.data.noun)
         stability = dict(zip(names, self.refits.cluster_stability, strict=True))
         stable = [name for name, value in stability.items() if value >= STABLE]
@@ -86,7 +86,7 @@ class Certainty(Section):
         return [*parts, self._between(between)] if between.any() else parts
 
     def _between(self, between: NDArray[np.bool_]) -> str:
-        """How many of the objects between groups stay there."""
+        """Return how many of the objects between groups remain there."""
         many, sure = int(between.sum()), int((self.refits.said[0][between] > 0).sum())
         lies = f"{number_of(many, self.data.noun)} {'lies' if many == 1 else 'lie'} between groups"
         stays = int((self.refits.decisions().words[between] == "between").sum())
@@ -96,14 +96,14 @@ class Certainty(Section):
 
     @cached_property
     def _own(self) -> tuple[FloatArray, FloatArray, FloatArray]:
-        """For each object's own cluster: lower end, mean, upper end."""
+        """Lower end, mean and upper end for each object's own cluster."""
         labels = self.refits.before.labels()
         own = (np.arange(len(labels)), labels)
         return self.refits.lower[own], self.refits.memberships.mean(0)[own], self.refits.upper[own]
 
     @cached_property
     def _disputed(self) -> list[int]:
-        """Objects of a group that the resamples disagree about, the most disputed first; no outliers."""
+        """Objects with a group about which the resamples disagree, in decreasing order; no outliers."""
         low, mean, high = self._own
         in_group = self.refits.before.labels(outliers=-1) >= 0
         order = np.lexsort((mean, (low - high).round(2)))
@@ -111,7 +111,7 @@ class Certainty(Section):
 
     @property
     def widest(self) -> list[Wide]:
-        """The objects that the resamples disagree about most."""
+        """The objects about which the resamples disagree most."""
         (low, _, high), labels = self._own, self.refits.before.labels()
         names, ids = self.refits.before.focal_sets.cluster_names, self.data.ids
         rows = self._disputed[:FEW]
@@ -119,7 +119,7 @@ class Certainty(Section):
 
     @property
     def words(self) -> dict[str, dict[str, int]]:
-        """For each decision of the model, how many objects have which calibrated decision."""
+        """The number of objects by the model's decision and the calibrated one."""
         before, after = self.refits.before.decisions().codes, self.refits.decisions().codes
         counts = np.zeros((len(WORDS), len(WORDS)), dtype=np.int64)
         np.add.at(counts, (before, after), 1)
@@ -128,7 +128,7 @@ class Certainty(Section):
 
     @cached_property
     def lines(self) -> list[Line]:
-        """Objects from the surest to the least sure, each with its interval; some of many."""
+        """Objects in decreasing certainty, each with its interval; a sample of many."""
         low, mean, high = (np.clip(values, 0.0, 1.0) for values in self._own)
         order = np.lexsort((low, -mean))
         order = order[every(len(order), MOST_LINES)]
@@ -141,20 +141,20 @@ class Certainty(Section):
 
     @property
     def shown(self) -> str:
-        """How many objects are in the figure."""
+        """The number of objects in the figure, as text."""
         whole = number_of(len(self.refits.before), self.data.noun)
         return whole if len(self.lines) == len(self.refits.before) else f"{len(self.lines)} of {whole}"
 
     @property
     def groups(self) -> list[tuple[str, str, tuple[int, str, str]]]:
-        """Name and colour of each group, and how far it is found again."""
+        """Name and colour of each group, and its stability."""
         focal, labels = self.refits.before.focal_sets, self.refits.before.labels(outliers=-1)
         counts = np.bincount(labels[labels >= 0], minlength=focal.n_clusters).tolist()
         rows = zip(focal.cluster_names, set_colors(focal)[1:], counts, self.refits.cluster_stability, strict=False)
         return [(name, color, (count, f"{value:.2f}", _word(value))) for name, color, count, value in rows]
 
     def facts(self) -> Json:
-        """The same for machines."""
+        """Return the content as data."""
         known = self.data.calibration
         if known is None:
             return {"calibration": None}
@@ -172,7 +172,7 @@ class Certainty(Section):
         return {"calibration": facts}
 
     def without_values(self, model: FittedModel) -> Json:
-        """All of it: objects go by their numbers."""
+        """Return everything: objects have numbers instead of names."""
         return {"calibration": self.data.calibration}
 
 

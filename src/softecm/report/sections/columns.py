@@ -1,4 +1,4 @@
-"""The section on how columns were read: every column, its kind, how it is compared, and why."""
+"""The section on columns: the kind of each column, how it is compared, and why."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ if TYPE_CHECKING:
     from softecm.report.columns import Attribute
 
 DAY = 86_400e6  # in microseconds
-MANY = 60  # columns, beyond which neighbours of one kind share a line
+MANY = 60  # columns above which neighbours of one kind share a line
 HEADS = ("Column", "Read as", "Values", "Why", "Missing")
-SHOWN = 4  # categories that are named
+SHOWN = 4  # number of categories named
 HELD = {"number": "numbers", "date": "dates", "category": "categories"}
 
 
 def taken(model: FittedModel, attributes: Sequence[Attribute], read_columns: Sequence[Column] | None) -> list[Column]:
-    """The columns as the reader of a file understood them, or as the model took them."""
+    """Return the columns as the reader of a file or the model understood them."""
     columns = _understood(model, attributes) if read_columns is None else list(read_columns)
     ways = _ways(model) if len(columns) <= MANY else {}
     return [replace(one, why="; ".join(filter(None, (one.why, ways.get(one.name, ""))))) for one in columns]
@@ -43,7 +43,7 @@ def _gaps(attribute: Attribute) -> int:
 
 
 def _values(attribute: Attribute) -> str:
-    """The range of numbers and dates, or the most frequent categories."""
+    """Return the range of numbers and dates, or the most frequent categories."""
     cells = attribute.coordinates()
     if cells is not None:
         return " to ".join(attribute.at(float(end)) for end in (np.nanmin(cells), np.nanmax(cells)))
@@ -53,7 +53,7 @@ def _values(attribute: Attribute) -> str:
 
 
 def _ways(model: FittedModel) -> dict[str, str]:
-    """How the cells of each column are compared, where the space says."""
+    """Return how the cells of each column are compared, if the space knows."""
     fitted = comparing(model)
     ways = {}
     for column in () if fitted is None else getattr(fitted.model_.space, "columns", ()):
@@ -70,7 +70,7 @@ def _scaled(kind: str, scale: float) -> str:
 
 
 def columns_shown(columns: Sequence[Column]) -> list[tuple[str, str, str, str, str]]:
-    """Name, kind, values, reason and gaps of each column; of very many, neighbours of one kind in one line."""
+    """Return name, kind, values, reason and missing cells of each column; many neighbours of one kind share a line."""
     many = len(columns) > MANY
     rows: list[tuple[str, str, str, str, str]] = []
     for _, alike in groupby(columns, key=lambda c: (c.kind, c.why, bool(c.gaps)) if many else id(c)):
@@ -85,12 +85,12 @@ def columns_shown(columns: Sequence[Column]) -> list[tuple[str, str, str, str, s
 
 
 def without_details(columns: Sequence[Column]) -> list[Column]:
-    """What each column was taken as, and how many of its cells are missing."""
+    """Return the kind of each column, and its number of missing cells."""
     return [Column(column.name, column.kind, "", column.gaps) for column in columns]
 
 
 class ColumnsRead(Section):
-    """What each column was taken as, and how the file was read."""
+    """The kinds of columns, and how the file was read."""
 
     key, link = "taken", "Columns"
 
@@ -101,7 +101,7 @@ class ColumnsRead(Section):
 
     @property
     def table(self) -> list[list[str]]:
-        """The heads, and a line for each column; what is empty for all of them is left out."""
+        """The headers, and a line per column; entirely empty ones are omitted."""
         shown = columns_shown(self.data.columns)
         indices = [0, *(j for j in range(1, len(HEADS)) if any(line[j] for line in shown))]
         return [[line[j] for j in indices] for line in (HEADS, *shown)] if shown else []

@@ -1,4 +1,4 @@
-"""The section on what was found: three sentences, and how many objects there are of each kind."""
+"""The section on findings: three sentences, and the number of objects of each kind."""
 
 from __future__ import annotations
 
@@ -9,23 +9,23 @@ from softecm.report.words import three_sentences
 
 
 class Findings(Section):
-    """What was found, in words and counts."""
+    """The findings, in words and counts."""
 
     key, link = "findings", "Findings"
 
     @property
     def sentences(self) -> tuple[str, str, str]:
-        """The groups, who lies between, who belongs nowhere."""
+        """Sentences about the groups, the objects between them, and the outliers."""
         data = self.data
         return three_sentences(data.partition, data.ids, merged=data.merged, noun=data.noun, clear=data.clear)
 
     @property
     def decisions(self) -> dict[str, int]:
-        """How many objects each word is said of."""
+        """The number of objects with each word."""
         return self.data.partition.decisions(self.data.clear).counts()
 
     def payload(self) -> Json:
-        """How many objects each set has, and how much mass."""
+        """Return the number of objects and the mass of each set."""
         return {
             "merged": self.data.merged,
             "counts": [one.count for one in self.sets],
@@ -50,6 +50,6 @@ class Findings(Section):
         }
 
     def without_values(self, model: FittedModel) -> Json:
-        """Warnings of the model alone: others may quote a cell."""
+        """Return only the model's own warnings: others may quote a cell."""
         warnings = own_warnings(model, self.data.warnings)
         return {"merged": self.data.merged, "scores": self.data.scores, "warnings": warnings}

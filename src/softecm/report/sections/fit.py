@@ -1,4 +1,4 @@
-"""The section on the fit: restarts, and the numbers of groups that were tried, as a figure that needs no script."""
+"""The section on the fit: restarts, and the candidate numbers of groups, as a figure without a script."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from softecm.report.sections.base import Json, Section, finite
 from softecm.report.templating import as_float, as_number, term
 
 MOST_RUNS = 20
-MOST_NAMED = 20  # numbers of groups below the figure
+MOST_NAMED = 20  # candidates below the figure
 WIDE, HIGH = 640, 220  # of the figure, as in fit.html
 LEFT, RIGHT, TOP, BOTTOM = 56, 16, 24, 46
 
@@ -34,11 +34,11 @@ class RunsTable(NamedTuple):
 
     head: list[Markup]
     rows: list[tuple[bool, list[str]]]  # whether it is the best run, and its cells
-    other_terms: bool  # whether the objective of the best run is not where the curve ends
+    other_terms: bool  # whether the best run's objective is not the end of the curve
 
 
 def runs_table(runs: Mapping[str, Sequence[object]], history: Sequence[float]) -> RunsTable:
-    """The restarts of a fit with this history of the objective."""
+    """Return the restarts of a fit with this history of the objective."""
     keys = [key for key in RUN_COLUMNS if key in runs]
     values = np.asarray(runs.get("objective", ()), dtype=np.float64)
     order = np.argsort(values, kind="stable")[:MOST_RUNS].tolist()
@@ -52,29 +52,29 @@ def runs_table(runs: Mapping[str, Sequence[object]], history: Sequence[float]) -
 def _cell(key: str, value: object) -> str:
     if key in ("converged", "collapsed", "best"):
         return "yes" if value else "no"
-    if key == "objective":  # those of runs differ late
+    if key == "objective":  # values of runs differ in late digits
         return f"{as_float(value):#.6g}".rstrip(".")
     return str(int(as_float(value)) + 1) if key == "run" else as_number(value)
 
 
 class TriedNumber(NamedTuple):
-    """A number of groups that was tried, and where its mark is in the figure."""
+    """A candidate number of groups, and its position in the figure."""
 
     number: int
-    value: float | None  # None where clusters merged or are empty
+    value: float | None  # None if clusters merged or are empty
     x: float
     y: float
-    is_named: bool  # of many numbers, not all are
+    is_named: bool  # only some, if there are many
 
 
 class FitSection(Section):
-    """Numbers of groups that were tried, restarts, parameters, and the code that does it again."""
+    """Candidate numbers of groups, restarts, parameters, and the code to repeat the fit."""
 
     key, link = "run", "The fit"
 
     @property
     def tried(self) -> list[TriedNumber]:
-        """Each number of groups; those that merged lie below the others."""
+        """Each candidate; those with merged clusters are below the others."""
         candidates, chosen = self.data.candidates, self.data.partition.n_clusters
         step, every = (WIDE - LEFT - RIGHT) / max(len(candidates), 1), -(-len(candidates) // MOST_NAMED)
         return [
@@ -84,7 +84,7 @@ class FitSection(Section):
 
     @property
     def ends(self) -> dict[float, float]:
-        """The least and the largest value, and how high they are in the figure."""
+        """The minimum and the maximum value, with their heights in the figure."""
         known = [value for value in self.data.candidates.values() if value is not None]
         return {value: self._height(value) for value in (min(known, default=0.0), max(known, default=1.0))}
 
@@ -102,11 +102,11 @@ class FitSection(Section):
         return runs_table(self.data.runs, self.data.history)
 
     def payload(self) -> Json:
-        """The course of the objective."""
+        """Return the history of the objective."""
         return {"history": [float(v) for v in self.data.history]}
 
     def facts(self) -> Json:
-        """How it was computed."""
+        """Return how it was computed."""
         return {
             "candidates": {str(c): value for c, value in self.data.candidates.items()},
             "parameters": dict(self.data.parameters),
@@ -114,7 +114,7 @@ class FitSection(Section):
         }
 
     def without_values(self, model: FittedModel) -> Json:
-        """All but parameters that are data, and the code, which names files."""
+        """Return everything except parameters that are data, and the code, which contains file names."""
         names = ("candidates", "candidates_note", "history", "runs")
         parameters = plain_parameters(model, self.data.parameters)
         return {"parameters": parameters, **{name: getattr(self.data, name) for name in names}}

@@ -1,4 +1,4 @@
-"""The section on groups: what each is, its prototype, its size."""
+"""The section on groups: descriptions, prototypes, sizes."""
 
 from __future__ import annotations
 
@@ -32,12 +32,12 @@ if TYPE_CHECKING:
 
 MOST_SETS = 40
 MOST_TRAITS = 5
-MOST_RULES = 12  # beyond, nobody reads them
-FAR = 1.5  # widths of its middle half from there: a value further out does not stretch a column's rule
+MOST_RULES = 12  # above, too many to read
+FAR = 1.5  # interquartile ranges from the quartiles: more extreme values don't stretch a column's rule
 MOST_ATTRIBUTES = 60
-MOST_COMPARED, FEWEST_COMPARED = 4_000, 500  # objects by which groups are told apart
-WORK = 6e5  # of objects, columns and groups together
-MOST_STEPS, MOST_MEMBERS = 160, 24  # of series that are drawn
+MOST_COMPARED, FEWEST_COMPARED = 4_000, 500  # objects for comparing groups
+WORK = 6e5  # objects times columns times groups
+MOST_STEPS, MOST_MEMBERS = 160, 24  # of drawn series
 
 
 class PrototypeCell(NamedTuple):
@@ -52,44 +52,44 @@ class Prototypes(NamedTuple):
     """The table of prototypes."""
 
     lead: str
-    names: list[str]  # of the columns that are shown
-    left_out: int  # columns
+    names: list[str]  # of the columns shown
+    left_out: int  # number of columns
     rows: list[list[PrototypeCell]]
 
 
 class GroupsSection(Section):
-    """What each group is: sentences, rules, prototypes, sizes."""
+    """Descriptions of groups: sentences, rules, prototypes, sizes."""
 
     key, link = "sets", "Groups"
-    on_paper = 10  # columns that a printed page has room for, as in report.css
+    on_paper = 10  # columns that fit on a printed page, as in report.css
 
     @property
     def first_groups(self) -> str:
-        """The first two groups, before "the groups"."""
+        """The first two groups, as in "the groups"."""
         names = self.data.partition.focal_sets.cluster_names
         return ", ".join(names[:2]) + (" …" if len(names) > 2 else "") + (" are" if len(names) > 1 else " is")
 
     @property
     def _several(self) -> list[SetName]:
-        """Sets of several groups, those that hold most first."""
+        """Sets of several groups, the largest first."""
         several = self.sets[self.data.partition.n_clusters + 1 :]
         return sorted(several, key=lambda one: (-one.count, -one.mean))
 
     @property
     def between(self) -> str:
-        """The set of several groups that holds most, in words."""
+        """The largest set of several groups, in words."""
         return self._several[0].words if self._several else ""
 
     @cached_property
     def shown(self) -> list[SetName]:
-        """The groups, and the sets of several that hold most; the page hides those that hold nobody."""
+        """The groups, and the largest sets of several; the page hides empty ones."""
         c = self.data.partition.n_clusters
         more = sorted(self._several[: max(MOST_SETS - c, 0)], key=lambda one: one.number)
         return [*self.sets[1 : c + 1], *more]
 
     @cached_property
     def traits(self) -> list[tuple[SetName, str, Markup | str]]:
-        """What tells the objects of each set from all others; of a group first a sentence."""
+        """What distinguishes the objects of each set; for groups with a sentence first."""
         data, profiles = self.data, self.data.profiles
         if profiles is None or len(profiles.sizes) == 1:
             return []
@@ -109,20 +109,20 @@ class GroupsSection(Section):
 
     @property
     def is_standardized(self) -> bool:
-        """Whether each series has mean 0 and deviation 1, so that its values have no unit."""
+        """Whether each series has mean 0 and deviation 1, and so no unit."""
         series = () if self.data.series is None else self.data.series
         means, deviations = ([f(one, axis=0) for one in series] for f in (np.nanmean, np.nanstd))
         return len(series) > 0 and np.allclose(np.concatenate(means), 0) and np.allclose(np.concatenate(deviations), 1)
 
     @cached_property
     def rules(self) -> list[tuple[Leaf, str]]:
-        """Which columns lead to which set, one line for each rule."""
+        """The columns that lead to each set, one line per rule."""
         tree = self.data.rules
         return [] if tree is None or not 1 < len(tree.leaves_) <= MOST_RULES else list(tree.rules_by_leaf())
 
     @cached_property
     def prototypes(self) -> Prototypes:
-        """The table of prototypes of the sets that are shown."""
+        """The table of prototypes of the sets shown."""
         data, chosen = self.data, ordered(self.data)
         counting = [j for j in chosen if data.attributes[j].name not in data.set_aside]
         aside = len(chosen) - len(counting) if counting else 0
@@ -138,7 +138,7 @@ class GroupsSection(Section):
         return Prototypes(_lead(data, aside), names, len(data.attributes) - len(chosen) - aside, rows)
 
     def payload(self) -> Json:
-        """For series: prototypes of the sets, the surest members of each, and those that are explained."""
+        """Return, for series: prototypes of the sets, the most certain members of each, and explained ones."""
         data = self.data
         if data.prototype_series is None:
             return {"series": None}
@@ -151,7 +151,7 @@ class GroupsSection(Section):
         return {"series": {"channels": list(data.channels), "prototypes": prototypes, "members": members, "own": own}}
 
     def facts(self) -> Json:
-        """What each group is, and its prototype; dates and words as text."""
+        """Return descriptions of groups, and prototypes; dates and words as text."""
         data, profiles, names = self.data, self.data.profiles, [a.name for a in self.data.attributes]
         rows = zip((one.label for one in self.sets[1:]), data.prototypes, strict=True) if len(data.prototypes) else ()
         return {
@@ -162,7 +162,7 @@ class GroupsSection(Section):
         }
 
     def without_values(self, model: FittedModel) -> Json:
-        """Which columns distinguish each group, without saying by what."""
+        """Return which columns distinguish each group, without values."""
         dates = {attribute.name for attribute in self.data.attributes if attribute.kind == "date"}
         profiles = self.data.profiles
         if profiles is None:
@@ -179,7 +179,7 @@ def _direction(trait: Trait, dates: set[str]) -> Trait:
 
 
 def profile_facts(profiles: Profiles) -> dict[str, list[Json]]:
-    """What distinguishes each group, the strongest first."""
+    """Return what distinguishes each group, the strongest first."""
     return {group: [_trait_facts(trait) for trait in profiles.of(group)] for group in profiles.sizes}
 
 
@@ -201,13 +201,13 @@ def _json(cell: object) -> object:
 
 
 def _surest(masses: FloatArray, column: int) -> list[int]:
-    """Some objects with their largest mass on a set, the largest first."""
+    """Return some objects with their largest mass on a set, the largest first."""
     rows = np.flatnonzero(masses.argmax(1) == column)
     return [int(i) for i in rows[np.argsort(-masses[rows, column], kind="stable")][:MOST_MEMBERS]]
 
 
 def _thinned(series: ArrayLike) -> Json:
-    """Length, and at most ``MOST_STEPS`` steps, one list a channel, in five digits."""
+    """Return the length and at most ``MOST_STEPS`` steps, one list per channel, in five digits."""
     values = np.asarray(series, dtype=np.float64)
     filled = np.flatnonzero(np.isfinite(values).any(1))
     values = values[: filled[-1] + 1] if len(filled) else values[:1]
@@ -215,11 +215,11 @@ def _thinned(series: ArrayLike) -> Json:
     return {"l": len(values), "v": [[finite(float(f"{v:.5g}")) for v in channel] for channel in channels]}
 
 
-# ------------------------------------------------------------------ what each group is
+# ------------------------------------------------------------------ descriptions of groups
 
 
 def trait_text(trait: Trait) -> Markup:
-    """What distinguishes a group in one column, in the column's own precision and unit."""
+    """Return what distinguishes a group in one column, in the column's own precision and unit."""
     name = Markup('<em dir="auto">{}</em>').format(trait.column)
     how = in_time(trait.how) if trait.precision.moment else trait.how
     if math.isnan(trait.here):
@@ -238,7 +238,7 @@ def trait_text(trait: Trait) -> Markup:
 
 
 def _lead(data: ReportData, aside: int) -> str:
-    """What else to know of the prototypes, of whose columns so many were set aside."""
+    """Return notes on the prototypes, with the number of columns without weight."""
     lead = ""
     if data.profiles is not None and len(data.attributes) > 1:
         lead += " Columns that distinguish the groups most come first"
@@ -252,13 +252,13 @@ def _lead(data: ReportData, aside: int) -> str:
 
 
 def _all(attribute: Attribute) -> tuple[float, float] | None:
-    """The least and the most of a column; None for words, and where all cells are gone."""
+    """Return the range of a column; None for words, and without any cells."""
     own = attribute.coordinates()
     return None if own is None or not attribute.known else (float(np.nanmin(own)), float(np.nanmax(own)))
 
 
 def _ends(data: ReportData, j: int) -> tuple[float, float] | None:
-    """The same of the bulk of a column and of its prototypes: the whiskers of a box plot, which far values don't stretch."""
+    """Return the range of the bulk of a column and its prototypes: a box plot's whiskers, robust against outliers."""
     whole, own = _all(data.attributes[j]), data.attributes[j].coordinates()
     if whole is None or own is None:
         return whole
@@ -284,13 +284,13 @@ def _prototype_cell(value: object, attribute: Attribute, ends: tuple[float, floa
     return PrototypeCell(shown, False, place)
 
 
-# ------------------------------------------------------------------ which columns are shown
+# ------------------------------------------------------------------ selection of columns
 
 
 def distinguishing(
     attributes: Sequence[Attribute], prototypes: Sequence[Sequence[object]], n_clusters: int
 ) -> list[int]:
-    """Columns in their order; where there are too many, those in which the clusters' prototypes differ most."""
+    """Return columns in order; if there are too many, those in which the clusters' prototypes differ most."""
     if len(attributes) <= MOST_ATTRIBUTES or not len(prototypes):
         return list(range(len(attributes)))
     clusters = prototypes[:n_clusters]
@@ -299,7 +299,7 @@ def distinguishing(
 
 
 def _spread(attribute: Attribute, values: Sequence[object]) -> float:
-    """How far prototypes differ in one column, compared with its cells."""
+    """Return the spread of prototypes in one column, relative to its cells."""
     cells = attribute.coordinates()
     if cells is None:
         return float(len({str(value) for value in values}) - 1)
@@ -308,7 +308,7 @@ def _spread(attribute: Attribute, values: Sequence[object]) -> float:
 
 
 def ordered(data: ReportData) -> list[int]:
-    """The columns to show, the ones that distinguish most groups most first."""
+    """Return the columns to show, starting with the most distinguishing ones for most groups."""
     chosen = distinguishing(data.attributes, data.prototypes, data.partition.n_clusters)
     if data.profiles is None:
         return chosen
@@ -320,15 +320,15 @@ def ordered(data: ReportData) -> list[int]:
     return sorted(chosen, key=lambda j: -weight.get(data.attributes[j].name, 0.0))
 
 
-# ------------------------------------------------------------------ what distinguishes groups, and rules for them
+# ------------------------------------------------------------------ profiles of groups, and rules
 
 
 def profiled(data: ReportData) -> Profiles | None:
-    """What distinguishes the groups of the drawn objects, or of an even sample of them; None where nothing can tell."""
+    """Profile the groups of the drawn objects, or of an even sample of them; None without usable columns."""
     drawn = data.partition[data.rows]
     if data.series is not None and len(data.series):
         rows = every(len(drawn), MOST_COMPARED)
-        scale, unit = (100.0, "%") if data.noun == "sequence" else (1.0, "")  # shares of states are told in percent
+        scale, unit = (100.0, "%") if data.noun == "sequence" else (1.0, "")  # shares of states are in percent
         profiles = _of_series(drawn[rows], [scale * data.series[i] for i in rows], data.channels)
         if profiles is None:
             return None
@@ -343,14 +343,14 @@ def profiled(data: ReportData) -> Profiles | None:
 
 
 def _of_all(profiles: Profiles, partition: CredalPartition) -> Profiles:
-    """What a sample tells, with the sizes that the groups have among all objects."""
+    """Return a sample's profiles, with the sizes of groups among all objects."""
     counts = np.bincount(partition.masses.argmax(1), minlength=partition.masses.shape[1]).tolist()
     sizes = dict(zip(partition.focal_sets.labels(), counts, strict=True))
     return replace(profiles, sizes={group: sizes[group] for group in profiles.sizes})
 
 
 def ruled(data: ReportData) -> ExplanationTree | None:
-    """Rules for the groups of the same objects; None for what has no columns, and where there is one group."""
+    """Return rules for the groups of the same objects; None without columns, or for one group."""
     known, rows = _compared(data)
     some = data.partition[data.rows][rows]
     if not known or len(np.unique(some.masses.argmax(1))) < 2:
@@ -360,7 +360,7 @@ def ruled(data: ReportData) -> ExplanationTree | None:
 
 
 def _compared(data: ReportData) -> tuple[list[Attribute], IntArray]:
-    """The columns that groups are told by, without those that have no weight, and an even sample of the drawn objects."""
+    """Return the columns with a weight, and an even sample of the drawn objects, for comparing groups."""
     chosen = distinguishing(data.attributes, data.prototypes, data.partition.n_clusters)
     some = [data.attributes[j] for j in chosen if data.attributes[j].known]
     known = [attribute for attribute in some if attribute.name not in data.set_aside] or some
@@ -382,7 +382,7 @@ def _of_series(partition: CredalPartition, series: list[FloatArray], channels: S
 
 
 def _cell(attribute: Attribute, value: object) -> object:
-    """A cell as a number, a date or a word; None where missing."""
+    """Return a cell as a number, a date or a word; None if missing."""
     if missing(value):
         return None
     if attribute.kind != "number":

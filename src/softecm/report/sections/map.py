@@ -1,4 +1,4 @@
-"""The section with the map: which part of the plane it shows, and who lies beyond."""
+"""The section with the map: the visible part of the plane, and objects outside."""
 
 from __future__ import annotations
 
@@ -24,19 +24,19 @@ class MapSection(Section):
 
     @cached_property
     def window(self) -> tuple[FloatArray, FloatArray]:
-        """The corners of the part of the plane that is shown."""
+        """The corners of the visible part of the plane."""
         return window(self.data.points, self.data.partition.masses[self.data.rows].argmax(1) == 0)
 
     @cached_property
     def beyond(self) -> list[int]:
-        """The drawn objects that lie beyond the edge."""
+        """The drawn objects outside the visible part."""
         (low, high), points = self.window, self.data.points
         rows: list[int] = np.flatnonzero(((points < low - 1e-12) | (points > high + 1e-12)).any(1)).tolist()
         return rows
 
     @property
     def notes(self) -> list[str]:
-        """What to know of the map."""
+        """Notes on the map."""
         data = self.data
         many, article = plural(data.noun), "an" if data.noun[0] in "aeiou" else "a"
         note = [
@@ -53,7 +53,7 @@ class MapSection(Section):
         return [*note, *([data.map_note] if data.map_note else [])]
 
     def _placed(self, points: FloatArray) -> FloatArray:
-        """Places as whole numbers from 0 to 65535; what lies beyond the part that is shown is put on its edge."""
+        """Return positions as integers from 0 to 65535; those outside the visible part are moved to its edge."""
         low, high = self.window
         span = np.where(high > low, high - low, 1.0)
         unit = np.where(high > low, (np.nan_to_num(points) - low) / span, 0.5)
@@ -61,7 +61,7 @@ class MapSection(Section):
         return clipped
 
     def payload(self) -> Json:
-        """Places of objects and prototypes."""
+        """Return positions of objects and prototypes."""
         data, stars = self.data, self.data.prototype_points
         return {
             "xy": packed(self._placed(data.points), "<u2"),
@@ -73,5 +73,5 @@ class MapSection(Section):
         }
 
     def without_values(self, model: FittedModel) -> Json:
-        """Places guessed from the masses."""
+        """Return positions estimated from the masses."""
         return {"points": guessed_map(model, self.data.partition[self.data.rows]).points, "map_note": HIDDEN}

@@ -1,4 +1,4 @@
-"""The section with the masses of all objects over all sets; its script draws what all sections share."""
+"""The section with the masses of all objects on all sets; its script uses the common data."""
 
 from __future__ import annotations
 

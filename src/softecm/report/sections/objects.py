@@ -1,4 +1,4 @@
-"""The section on objects: those in doubt, typical and far out, and why each is where it is."""
+"""The section on objects: uncertain, typical and extreme ones, with explanations."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from softecm.report.reasons import Explanation, Part
 from softecm.report.sections.base import Json, Section, finite, packed
 from softecm.report.words import named_nearest, sentence
 
-COARSE = 4  # steps in which a pull is told
+COARSE = 4  # resolution of a pull
 
 
 class ObjectsSection(Section):
@@ -19,7 +19,7 @@ class ObjectsSection(Section):
     key, link = "objects", "Objects"
 
     def payload(self) -> Json:
-        """Lists of objects by their places among the drawn ones, and explanations."""
+        """Return lists of objects by their indices among the drawn ones, and explanations."""
         data = self.data
         place = {int(row): i for i, row in enumerate(data.rows)}
         decisions = data.partition.decisions(data.clear)
@@ -47,7 +47,7 @@ class ObjectsSection(Section):
         }
 
     def without_values(self, model: FittedModel) -> Json:
-        """Which columns pull, in coarse steps."""
+        """Return which columns pull, in coarse steps."""
         return {"explanations": {i: _coarse(e) for i, e in self.data.explanations.items()}}
 
 

@@ -1,4 +1,4 @@
-"""The section with sliders: what the page recomputes masses from while one moves."""
+"""The section with sliders: data for recomputing masses on the page."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ from softecm.report.fit import arguments
 from softecm.report.inputs import FittedModel, FloatArray, comparing
 from softecm.report.sections.base import LARGEST, Json, Section, packed
 
-SAME = 1e-4  # masses out of a table have six decimals, and a fit may compute in float32
+SAME = 1e-4  # masses in a table have six decimals, and a fit may compute in float32
 PRICES = ("alpha", "beta", "delta")
 
 
 class Slider(NamedTuple):
-    """A value that can be moved on the page."""
+    """A value that can be changed on the page."""
 
     name: str
     label: str
-    low: str  # what its left end says
+    low: str  # label of its left end
     high: str
 
 
@@ -35,27 +35,27 @@ SLIDERS = (
 
 
 class Live(NamedTuple):
-    """The drawn objects' distances, from which eq. 7 makes the masses that are shown, and code for other values.
+    """The drawn objects' distances, from which eq. 7 gives the masses shown, and code for other values.
 
-    A price is None where it has no slider: alpha without sets of several groups, delta without outliers.
+    A parameter without a slider is None: alpha without sets of several groups, delta without outliers.
     """
 
     distances: FloatArray  # (rows, f), to the prototypes of all sets
     alpha: float | None
     beta: float
     delta: float | None
-    estimator: str  # its class
-    arguments: str  # all but what has a slider
-    command: str = ""  # that made the report, without what has a slider; empty where none did
+    estimator: str  # class name
+    arguments: str  # all without a slider
+    command: str = ""  # that made the report, without arguments that have sliders; empty if there was none
 
     @property
     def sliders(self) -> list[Slider]:
-        """Those that have something to move."""
+        """The sliders with an effect."""
         return [one for one in SLIDERS if getattr(self, one.name, 0.0) is not None]
 
 
 def live_of(model: FittedModel, distances: FloatArray | None, drawn: CredalPartition, command: str = "") -> Live | None:
-    """The same for a model whose masses are those of eq. 7; None where links or another rule move them."""
+    """Return the data for a model with the masses of eq. 7; None if links or another rule change them."""
     fitted, focal = comparing(model), drawn.focal_sets
     if fitted is None or distances is None or not fitted.model_.rule.is_power:
         return None
@@ -71,7 +71,7 @@ def live_of(model: FittedModel, distances: FloatArray | None, drawn: CredalParti
 
 
 class WhatIf(Section):
-    """Other values of alpha, beta, delta and "clearly"; not without values, since distances would tell cells."""
+    """Other values of alpha, beta, delta and "clearly"; not without values, since distances would reveal cells."""
 
     key, link = "try", "What if"
 
@@ -81,7 +81,7 @@ class WhatIf(Section):
         return self.data.live is not None
 
     def payload(self) -> Json:
-        """Distances in units of their median: then half the digits are enough for masses to 1e-6."""
+        """Return distances in units of their median: single precision then gives masses to 1e-6."""
         live = self.data.live
         if live is None:
             return {"live": None}
