@@ -1,7 +1,7 @@
 """Evidential clustering of numbers, categories, mixed tables and time series.
 
-Which groups are there, which objects clearly belong to one, which lie between which, and which to none? The answer is a
-:class:`CredalPartition`.
+Which groups are there, and which objects clearly belong to one, are ambiguous between several, or belong to none? The
+answer is a :class:`CredalPartition`.
 
 >>> from softecm import SoftECM
 >>> from softecm.datasets import load_diamond
@@ -18,11 +18,11 @@ from typing import TYPE_CHECKING, Any
 
 from softecm._version import __version__
 
-# Threads that wait by spinning take the cores from whoever has work: on a shared machine that costs far more than waking
-# them up. Read when OpenMP is loaded; whoever sets it decides.
+# Threads that wait by spinning take cores from others: on a shared machine that costs far more than waking them up.
+# Read when OpenMP is loaded; the user's setting has priority.
 os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
 
-# Loaded when first used: `import softecm` and `softecm --help` must not wait for torch and scikit-learn.
+# Imported on demand: `import softecm` and `softecm --help` must not wait for torch and scikit-learn.
 _WHERE = {
     "SoftECM": "softecm.algorithms.soft_ecm",
     "ECM": "softecm.algorithms.ecm",

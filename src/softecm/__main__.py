@@ -1,4 +1,4 @@
-"""``python -m softecm`` is the command line."""
+"""Run the command line by ``python -m softecm``."""
 
 from softecm.cli import main
 

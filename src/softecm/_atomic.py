@@ -1,10 +1,10 @@
-"""The one way to write a file: beside its place, down to the disk, then renamed into it.
+"""Atomic writing of files: to a temporary file next to the target, flushed to disk, then renamed.
 
-Whoever reads the path sees the old file or the whole new one, never a part, whenever the program or the machine stops.
-A link is written through: it stays a link, and the file it leads to is replaced. A temporary file or folder lies beside its
-target, or in it; what a killed program left is removed a day later, when something is next written there. At named points
-(``reached``) a test may have the process die: the variable ``SOFTECM_KILL_AT`` names one, with ``#k`` for the k-th
-time it is reached, and the process ends there as if killed from outside. Without the variable nothing happens.
+A reader sees the old file or the complete new one, never a part, whenever the program or the machine stops. A link
+stays a link, and its target is replaced. A temporary file or folder is next to its target, or in it; leftovers of
+killed programs are removed after a day, at the next write there. At named points (``reached``) a test may kill the
+process: the variable ``SOFTECM_KILL_AT`` names one, with ``#k`` for the k-th time it is reached, and the process ends
+there as if killed from outside. Without the variable nothing happens.
 """
 
 from __future__ import annotations
@@ -28,14 +28,14 @@ from softecm._errors import WriteError
 
 @contextmanager
 def replaced(path: str | os.PathLike[str]) -> Iterator[Path]:
-    """A name to write to; the file there at the end takes the place of ``path``, unless an error was raised.
+    """Yield a path to write to; the resulting file replaces ``path``, unless an error is raised.
 
-    For libraries that want a path. The name has the ending of ``path``, since some look at it.
+    For libraries that need a path. It has the suffix of ``path``, which some libraries use.
 
     Parameters
     ----------
     path : str or path
-        Where the file is to appear; an existing one is replaced.
+        Target file, replaced if it exists.
 
     Examples
     --------
@@ -53,9 +53,7 @@ def replaced(path: str | os.PathLike[str]) -> Iterator[Path]:
     temporary = beside(target)
     with _named(path, temporary):
         try:
-            with open(
-                temporary, "xb"
-            ) as file:  # for the usual permissions: some libraries make files that are ours alone
+            with open(temporary, "xb") as file:  # for the usual permissions: some libraries create private files
                 mode = os.fstat(file.fileno()).st_mode & 0o777
             reached("atomic: temporary made")
             yield temporary
@@ -73,7 +71,7 @@ def replaced(path: str | os.PathLike[str]) -> Iterator[Path]:
 
 @contextmanager
 def _named(path: str | os.PathLike[str], temporary: Path) -> Iterator[None]:
-    """Errors about the temporary name as errors about the one that was given."""
+    """Replace the temporary path in errors by the given one."""
     try:
         yield
     except OSError as error:
@@ -84,14 +82,14 @@ def _named(path: str | os.PathLike[str], temporary: Path) -> Iterator[None]:
 
 @contextmanager
 def written(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
-    """A stream of bytes; what is written to it takes the place of ``path`` at the end, unless an error was raised."""
+    """Yield a stream of bytes; its content replaces ``path`` at the end, unless an error is raised."""
     with replaced(path) as temporary, open(temporary, "wb") as file:
         yield file
 
 
 @contextmanager
 def written_text(path: str | os.PathLike[str]) -> Iterator[TextIO]:
-    r"""The same for text, as UTF-8 with its line ends as they are given.
+    r"""The same for text, as UTF-8 with unchanged line ends.
 
     Examples
     --------
@@ -117,18 +115,18 @@ def write_bytes(path: str | os.PathLike[str], data: bytes) -> None:
 
 
 def write_text(path: str | os.PathLike[str], text: str) -> None:
-    """Write a whole file of text at once; half a character (a lone surrogate) is written as its number."""
+    """Write a whole text file at once; a lone surrogate is written as its number."""
     write_bytes(path, text.encode("utf-8", "backslashreplace"))
 
 
 def file_to_disk(path: Path) -> None:
-    """Have a file's content on the disk before its name points to it."""
+    """Flush a file's content to disk before its name points to it."""
     with open(path, "rb+") as file:
         os.fsync(file.fileno())
 
 
 def folder_to_disk(path: Path) -> None:
-    """Have the names in a folder on the disk, where the system can be asked to."""
+    """Flush the names in a folder to disk, if the system supports it."""
     with suppress(OSError):
         handle = os.open(path, os.O_RDONLY)
         try:
@@ -138,9 +136,9 @@ def folder_to_disk(path: Path) -> None:
 
 
 def real_place(path: str | os.PathLike[str]) -> Path:
-    """Where a file of this name is written: links are followed, so that they stay links.
+    """Return the path to write: links are followed, so that they remain links.
 
-    A link that leads nowhere, a folder and a device are refused; so is, by the system, a name that is too long.
+    Broken links, folders and devices raise an error, as do, in the system, names that are too long.
     """
     if not _is_name(path):
         raise WriteError(f"{os.fspath(path)!r} holds a character that no file name may hold: give another name.")
@@ -157,15 +155,15 @@ def real_place(path: str | os.PathLike[str]) -> Path:
 
 
 def _is_name(path: str | os.PathLike[str]) -> bool:
-    """Whether the system can have a file of this name."""
+    """Whether the system allows a file of this name."""
     try:
         return b"\0" not in os.fsencode(path)
-    except UnicodeEncodeError:  # half a character
+    except UnicodeEncodeError:  # a lone surrogate
         return False
 
 
 def refuse_loose_link(path: Path) -> None:
-    """A link must lead somewhere."""
+    """Raise an error for a broken link."""
     if path.is_symlink() and not path.exists():
         raise WriteError(f"{path} is a broken link to {os.readlink(path)}: fix it, or give another path.")
 
@@ -175,12 +173,12 @@ UNFINISHED = re.compile(r"\.softecm-[0-9a-f]{12}(\.[^.]*)?")
 
 
 def beside(target: Path) -> Path:
-    """A name in the same folder, hence on the same disk, that nothing has; with the ending, which some look at."""
+    """Return an unused name in the same folder, hence on the same disk, with the same suffix."""
     return target.with_name(f".softecm-{secrets.token_hex(6)}{target.suffix}")
 
 
 def is_unfinished(path: Path) -> bool:
-    """Whether a name is one that ``beside`` gives.
+    """Whether a name is one of ``beside``.
 
     Examples
     --------
@@ -192,7 +190,7 @@ def is_unfinished(path: Path) -> bool:
 
 @cache
 def tidied(folder: Path) -> None:
-    """Remove what was left unfinished in a folder a day ago or earlier; looked for once in a program's life."""
+    """Remove leftovers at least one day old from a folder, once per process."""
     with suppress(OSError):
         for path in folder.iterdir():
             if is_unfinished(path) and path.suffix != ".lock" and _last_touched(path) < time.time() - DAY:
@@ -211,12 +209,12 @@ def _remove(path: Path) -> None:
         path.unlink(missing_ok=True)
 
 
-KILLED = 137  # the exit status of a process ended by SIGKILL, as a shell tells it
+KILLED = 137  # the exit status of a process ended by SIGKILL, in a shell
 _seen: Counter[str] = Counter()
 
 
 def reached(point: str) -> None:
-    """Die here if ``SOFTECM_KILL_AT`` asks for it."""
+    """Exit here if ``SOFTECM_KILL_AT`` requests it."""
     kill_at = os.environ.get("SOFTECM_KILL_AT")
     if kill_at is None:
         return

@@ -1,6 +1,6 @@
-"""What users give: checked parameters, and data frames of any library.
+"""Validation of parameters, and data frames of any library.
 
-Every message names the parameter, the rule, the value received and what to do.
+Every message names the parameter, the rule, the value received and a remedy.
 """
 
 from __future__ import annotations
@@ -18,22 +18,22 @@ import numpy as np
 from softecm._text import meant
 from softecm._wording import literal, option
 
-#: What to do about a number of clusters that is none.
+#: The remedy for an invalid number of clusters.
 HOW_MANY = "Give the number of groups to look for; softecm.choose_n_clusters(X) finds one."
 
 
 def is_number(value: object) -> TypeGuard[float]:
-    """Whether a value is a number, NumPy's included; True and False are none."""
+    """Whether a value is a number, including NumPy's; booleans are not."""
     return isinstance(value, Real) and not isinstance(value, bool)
 
 
 def is_whole(value: object) -> TypeGuard[int]:
-    """Whether a value is a whole number, NumPy's included; True and False are none."""
+    """Whether a value is an integer, including NumPy's; booleans are not."""
     return isinstance(value, Integral) and not isinstance(value, bool)
 
 
 def as_float(number: float) -> float:
-    """A number as a float: infinite where it lies beyond them all."""
+    """Return a number as a float; infinite on overflow."""
     try:
         return float(number)
     except OverflowError:
@@ -50,7 +50,7 @@ def check_number(
     most: float | None = None,
     hint: str,
 ) -> float:
-    """A finite number greater than ``above`` or at least ``least``, and less than ``below`` or at most ``most``."""
+    """Return a finite number greater than ``above`` or at least ``least``, and less than ``below`` or at most ``most``."""
     low = f"greater than {above:g}" if above is not None else f"at least {least:g}" if least is not None else ""
     high = f"less than {below:g}" if below is not None else f"at most {most:g}" if most is not None else ""
     rule = " and ".join(filter(None, (low, high)))
@@ -67,11 +67,11 @@ def check_number(
     return number
 
 
-MOST = 10**9  # of anything that is counted
+MOST = 10**9  # of any count
 
 
 def check_count(name: str, value: object, *, least: int = 1, most: int = MOST, hint: str) -> int:
-    """A whole number of at least ``least``."""
+    """Return an integer of at least ``least``."""
     if not is_whole(value) or value < least:
         raise ValueError(f"{option(name)} must be a whole number of at least {least}; got {literal(value)}. {hint}")
     number = int(value)
@@ -81,7 +81,7 @@ def check_count(name: str, value: object, *, least: int = 1, most: int = MOST, h
 
 
 def check_choice(name: str, value: object, choices: Collection[str], hint: str = "") -> str:
-    """One of a few words."""
+    """Return one of a few words."""
     if not isinstance(value, str) or value not in choices:
         listed = ", ".join(map(literal, choices))
         remedy = f"{meant(value, choices)}{' ' + hint if hint else ''}"
@@ -90,7 +90,7 @@ def check_choice(name: str, value: object, choices: Collection[str], hint: str =
 
 
 def check_flag(name: str, value: object, hint: str) -> bool:
-    """True or False, also as NumPy has them."""
+    """Return a boolean, also from NumPy's."""
     if not isinstance(value, bool | np.bool_):
         raise ValueError(f"{name} must be True or False; got {value!r}. {hint}")
     return bool(value)
@@ -100,13 +100,13 @@ BACKENDS = ("pandas", "polars", "pyarrow")
 
 
 def frame_of(X: object) -> nw.DataFrame[Any] | None:
-    """A data frame of any library, as narwhals has it; None for anything else."""
+    """Return a data frame of any library as narwhals'; None for anything else."""
     frame: object = nw.from_native(X, eager_only=True, pass_through=True)  # type: ignore[call-overload]
     return frame if isinstance(frame, nw.DataFrame) else None
 
 
 def make_frame(columns: Mapping[str, object], backend: str | None = None) -> Any:
-    """A frame of these columns; ``backend`` None is pandas."""
+    """Return a frame of these columns; by default pandas."""
     backend = backend or "pandas"
     if backend not in BACKENDS:
         raise ValueError(f"backend must be one of {', '.join(map(repr, BACKENDS))}; got {backend!r}.")

@@ -1,8 +1,8 @@
-"""Devices, number types, threads, memory, and Ctrl-C.
+"""Devices, dtypes, threads, memory, and Ctrl-C.
 
-Python turns Ctrl-C into a ``KeyboardInterrupt`` between two of its own instructions. Raised in the clean-up of another
-library's objects, it is printed and forgotten, and the fit would go on. So a fit also writes down that it was asked to end,
-and looks at that after every round.
+Python raises ``KeyboardInterrupt`` for Ctrl-C between two of its instructions. If that is in the clean-up of another
+library's objects, it is printed and ignored, and the fit would continue. So a fit also records the request, and checks
+it after every iteration.
 """
 
 from __future__ import annotations
@@ -28,17 +28,15 @@ from softecm.native.library import get_threads, set_threads
 
 Result = TypeVar("Result")
 Arguments = ParamSpec("Arguments")
-SMALL_THREADS = (
-    4  # of torch, where operations take microseconds: of 16, to wake and wait for them takes a third of a fit
-)
-MOST_THREADS = 64  # where there are fewer cores
-LARGE_WORK = 2e8  # multiplications a round; below it a GPU's start-up costs more than it saves
+SMALL_THREADS = 4  # of torch, if operations take microseconds: waking and waiting for 16 threads takes a third of a fit
+MOST_THREADS = 64  # upper limit if there are fewer cores
+LARGE_WORK = 2e8  # multiplications per iteration; below, starting a GPU takes longer than it saves
 
 
 def choose_device(device: str | torch.device, work: float, cpu_only: str = "") -> torch.device:
-    """The device asked for; "auto" takes a GPU where there is one and the work is large enough.
+    """Return the requested device; "auto" uses a GPU if there is one and the work is large enough.
 
-    ``cpu_only`` names what can't run on a GPU: it is refused there, never quietly run elsewhere.
+    ``cpu_only`` names what can't run on a GPU: requesting one raises an error instead of a silent fallback.
     """
     if device == "auto":
         return torch.device("cuda" if torch.cuda.is_available() and work >= LARGE_WORK and not cpu_only else "cpu")
@@ -70,9 +68,9 @@ def choose_device(device: str | torch.device, work: float, cpu_only: str = "") -
 
 @contextmanager
 def threads(n_jobs: int | None, *, small: bool = False) -> Iterator[None]:
-    """Use so many threads inside; None leaves the libraries' own choice, -1 takes all.
+    """Use this number of threads inside; None keeps the libraries' defaults, -1 uses all.
 
-    ``small``: torch's operations are, so that None gives torch few threads, and our own kernels as many as torch had.
+    ``small``: torch's operations are small, so None gives torch few threads, and our own kernels as many as torch had.
     """
     if n_jobs is None and not small:
         yield
@@ -99,9 +97,9 @@ def threads(n_jobs: int | None, *, small: bool = False) -> Iterator[None]:
 
 
 def _after_fork() -> None:
-    """Leave torch one thread in a forked child, where the first large operation would wait for the parent's OpenMP pool.
+    """Leave torch one thread in a forked child: its first large operation would wait for the parent's OpenMP pool.
 
-    Our kernels have threads of their own there.
+    Our kernels have their own threads there.
     """
     global _forked
     _forked = True
@@ -116,9 +114,9 @@ if hasattr(os, "register_at_fork"):
 def in_threads(
     run: Callable[..., Result], starts: Iterable[object], ask: Callable[[list[Result]], object] | None = None
 ) -> list[Result]:
-    """``run(start, stop=...)`` for each start, shared out among threads, so that this one hears of Ctrl-C and stops them.
+    """Run ``run(start, stop=...)`` for each start on threads, so that this thread can handle Ctrl-C and stop them.
 
-    ``ask`` is called with what there is after every run, in their order; a true answer leaves out the others.
+    ``ask`` is called with the results so far after every run, in order; a true answer skips the others.
     """
     stop = np.zeros(1, dtype=np.bool_)
     with ThreadPoolExecutor(get_threads()) as pool:
@@ -136,7 +134,7 @@ def in_threads(
 
 
 def free_memory() -> float:
-    """Bytes that are free, or all there are where that is not known."""
+    """Return the bytes of free memory, or of all if that is unknown."""
     try:
         for line in Path("/proc/meminfo").read_text(encoding="ascii").splitlines():
             if line.startswith("MemAvailable:"):
@@ -150,7 +148,7 @@ def free_memory() -> float:
 
 
 def check_memory(size: float, what: str, instead: str) -> None:
-    """Refuse what does not fit in memory before it is taken: how much, what is free, and what to do instead."""
+    """Raise an error if this doesn't fit in free memory, with both sizes and a remedy."""
     free = free_memory()
     if size > free:
         raise ValueError(f"{what} would take about {shown_size(size)}, and {shown_size(free)} are free. {instead}")
@@ -162,9 +160,10 @@ _interrupted = False
 def all_or_nothing(
     fit: Callable[Concatenate[Result, Arguments], Result],
 ) -> Callable[Concatenate[Result, Arguments], Result]:
-    """A method that fits its object: it works on a copy, whose attributes the object takes over at the end.
+    """Make a fitting method atomic: it works on a copy, whose attributes the object takes over at the end.
 
-    Whatever raises on the way, an interrupt included, leaves the object as it was. Attributes must be replaced, not changed.
+    Any exception on the way, including an interrupt, leaves the object unchanged. Attributes must be replaced, not
+    mutated.
     """
 
     @wraps(fit)
@@ -181,7 +180,7 @@ def all_or_nothing(
 
 @contextmanager
 def interruptible() -> Iterator[None]:
-    """Ctrl-C inside ends in ``KeyboardInterrupt``; where somebody else looks after it, it stays theirs."""
+    """End in ``KeyboardInterrupt`` after Ctrl-C inside; leave another handler of the signal in place."""
     global _interrupted
     main = threading.current_thread() is threading.main_thread()
     if not main or signal.getsignal(signal.SIGINT) is not signal.default_int_handler:
@@ -191,7 +190,7 @@ def interruptible() -> Iterator[None]:
     try:
         yield
         raise_if_interrupted()
-    except Exception as error:  # what an interrupted compiler leaves behind
+    except Exception as error:  # leftovers of an interrupted compiler
         if _interrupted:
             raise KeyboardInterrupt from error
         raise
@@ -201,7 +200,7 @@ def interruptible() -> Iterator[None]:
 
 
 def raise_if_interrupted() -> None:
-    """Raise the ``KeyboardInterrupt`` that was asked for and got lost."""
+    """Raise a requested ``KeyboardInterrupt`` that got lost."""
     if _interrupted and threading.current_thread() is threading.main_thread():
         raise KeyboardInterrupt
 

@@ -1,4 +1,4 @@
-"""What a user can fix about files: one sentence each, worded for whoever gave the file."""
+"""Errors about files that users can fix: one sentence each, in terms of the given file."""
 
 from __future__ import annotations
 
@@ -8,25 +8,25 @@ from contextlib import contextmanager
 
 
 class Mendable(Exception):
-    """Something the user can mend; its text is the one sentence they read. The command line exits with 2."""
+    """A user error; its text is the one sentence shown. The command line exits with 2."""
 
 
 class ReadError(Mendable, ValueError):
-    """A file that can't be read as it is; the text says what is wrong with it and what to do."""
+    """A file that can't be read; the text says why, with a remedy."""
 
 
 class NotThere(ReadError, FileNotFoundError):
     """A file that does not exist."""
 
-    __str__ = Exception.__str__  # the sentence, not the system's number for it
+    __str__ = Exception.__str__  # the sentence, without the system's error number
 
 
 class WriteError(Mendable, ValueError):
-    """A place that can't be written, or that holds something already."""
+    """A target that can't be written, or that exists already."""
 
 
 def check_there(path: str | os.PathLike[str]) -> None:
-    """Refuse to read what is no file, or nowhere: the first question, asked before anything heavy is loaded."""
+    """Raise an error unless the path is an existing file: the first check, before anything heavy is loaded."""
     if os.path.isdir(path):
         raise ReadError(f"{path} is a folder: give the file in it.")
     if not os.path.lexists(path):
@@ -36,13 +36,13 @@ def check_there(path: str | os.PathLike[str]) -> None:
 
 
 def shown(value: object, most: int = 80) -> str:
-    """Something out of a file as a message may quote it: on one line, without control characters, not too long."""
+    """Return something from a file for quoting in a message: on one line, without control characters, not too long."""
     text = repr(value)
     return text if len(text) <= most else f"{text[:most]}..."
 
 
 def reason(error: OSError) -> str:
-    """Why the system refused, in its own words and without the name of a file.
+    """Return the system's reason for an error, without the name of a file.
 
     Examples
     --------
@@ -54,7 +54,7 @@ def reason(error: OSError) -> str:
 
 @contextmanager
 def disk(what: str) -> Iterator[None]:
-    """Trouble with the disk as a ``WriteError``: ``what`` says what was being done."""
+    """Turn disk errors into a ``WriteError``; ``what`` names the operation."""
     try:
         yield
     except OSError as error:

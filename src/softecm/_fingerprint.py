@@ -1,6 +1,6 @@
-"""What a function does, as a short text: its code, and every value of its user's that the code refers to.
+"""The behaviour of a function as a short text: its code, and every user value that the code refers to.
 
-Comments, line numbers and names of files don't count. Functions of installed packages go by their names.
+Comments, line numbers and file names don't count. Functions of installed packages are identified by name.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ PLAIN = (type(None), bool, int, float, complex, str, bytes)
 
 
 class Fingerprint:
-    """The text of a value, and what in it goes by its name alone because there is no code to look at.
+    """The text of a value, and the parts identified only by name, because they have no code.
 
     Examples
     --------
@@ -51,7 +51,7 @@ class Fingerprint:
     def _feed(self, value: object, *, top: bool = False) -> None:
         if isinstance(value, PLAIN):
             self._tell(type(value).__name__, repr(value))
-        elif id(value) in self._met:  # a circle, or seen before
+        elif id(value) in self._met:  # a cycle, or seen before
             self._tell("again", self._met[id(value)])
         else:
             self._met[id(value)] = len(self._met)
@@ -59,8 +59,8 @@ class Fingerprint:
             feed(self, value, top)
 
     def _feed_other(self, value: object, top: bool) -> None:
-        """Objects by their class and what they hold; compiled functions by their names."""
-        python = getattr(value, "py_func", None)  # of what Numba compiled
+        """Add objects by their class and content; compiled functions by their names."""
+        python = getattr(value, "py_func", None)  # of functions compiled by Numba
         if hasattr(value, "detach"):
             self._feed_array(np.asarray(value.detach().cpu()), top)
         elif python is not None:
@@ -134,13 +134,13 @@ class Fingerprint:
             held = {name: getattr(value, name, None) for name in names}
         if held is not None:
             self._feed({name: part for name, part in held.items() if not _is_cached(type(value), name)})
-        elif "<" in repr(value):  # an address, likely
+        elif "<" in repr(value):  # probably an address
             self.unseen.append(_name(value))
         else:
             self._tell(repr(value))
 
 
-#: How values of some kinds are told.
+#: How to add values of some kinds.
 FEEDS: tuple[tuple[type | tuple[type, ...], Callable[[Fingerprint, Any, bool], None]], ...] = (
     (ModuleType, lambda self, module, top: self._tell("module", module.__name__)),
     ((list, tuple), lambda self, parts, top: self._feed_parts(type(parts).__name__, parts)),
@@ -155,12 +155,12 @@ FEEDS: tuple[tuple[type | tuple[type, ...], Callable[[Fingerprint, Any, bool], N
 
 
 def _is_cached(kind: type, name: str) -> bool:
-    """Whether an attribute is what a property has found: it comes and goes."""
+    """Whether an attribute is a cached property's value, which comes and goes."""
     return isinstance(getattr(kind, name, None), functools.cached_property)
 
 
 def _names(code: CodeType) -> Iterator[str]:
-    """All names a function refers to, those of functions inside it, too."""
+    """Yield all names that a function refers to, including functions inside it."""
     yield from code.co_names
     for constant in code.co_consts:
         if isinstance(constant, CodeType):
@@ -168,13 +168,13 @@ def _names(code: CodeType) -> Iterator[str]:
 
 
 def _name(value: object) -> str:
-    """What a value is called, without its address."""
+    """Return the name of a value, without its address."""
     owner = value if hasattr(value, "__qualname__") else type(value)
     return f"{getattr(owner, '__module__', '')}.{getattr(owner, '__qualname__', type(value).__name__)}"
 
 
 def _is_installed(value: object) -> bool:
-    """Whether something comes with Python, a package, or this library."""
+    """Whether something belongs to Python, a package, or this library."""
     module = getattr(value, "__module__", None) or "builtins"
     if module.split(".")[0] in ("builtins", "softecm"):
         return module != "builtins" or not isinstance(value, FunctionType)
@@ -182,15 +182,15 @@ def _is_installed(value: object) -> bool:
 
 
 def code_of(metric: object) -> Fingerprint | None:
-    """The code of a metric that is not this library's: of a function, or of an object and its class."""
-    if type(metric).__module__ == "softecm.distances.auto":  # a function that was made a metric
+    """Return the code of a metric from outside this library: of a function, or of an object and its class."""
+    if type(metric).__module__ == "softecm.distances.auto":  # a function wrapped as a metric
         metric = getattr(metric, "function", metric)
     own = type(metric).__module__.startswith("softecm.")
     return None if own or metric is None or isinstance(metric, str) else Fingerprint(metric)
 
 
 def warn_unseen(metric: object, where: str) -> None:
-    """Say where a metric can be told from others by its name alone."""
+    """Warn if a metric is identified only by its name."""
     code = code_of(metric)
     if code is not None and code.unseen:
         warn(

@@ -1,4 +1,4 @@
-"""Numbers and dates as people read them: with the digits that their column has itself."""
+"""Readable numbers and dates, with the digits of their column."""
 
 from __future__ import annotations
 
@@ -11,28 +11,28 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-LOOKED_AT = 2000  # cells that tell how many digits a column has
-ODD = 0.02  # the part of the cells whose further decimals are not shown
-DIGITS = 12  # beyond these, digits are floating point's
-CELL, BETWEEN = 7, 3  # significant digits over a column's range: at most for cells, and for means
-COMPUTED = 9  # cells with more digits over their range were computed, not written: they are shown as means are
-FAR = 3.0  # widths of the middle half beyond it: cells further out don't make a column's numbers coarser
-MOST_DECIMALS = 9  # beyond, and for numbers of more than 15 digits, powers of ten are easier to read
-UNITS = (("D", 10), ("m", 16), ("s", 19))  # of moments, and how much of 2024-12-31 08:30:00 they show
+LOOKED_AT = 2000  # cells that determine a column's digits
+ODD = 0.02  # share of the cells whose further decimals are not shown
+DIGITS = 12  # further digits are floating-point noise
+CELL, BETWEEN = 7, 3  # maximum significant digits over a column's range, for cells and for means
+COMPUTED = 9  # cells with more digits over their range are computed, not entered: they are shown like means
+FAR = 3.0  # interquartile ranges from the quartiles: more extreme cells don't reduce a column's precision
+MOST_DECIMALS = 9  # above, and for numbers of more than 15 digits, powers of ten are easier to read
+UNITS = (("D", 10), ("m", 16), ("s", 19))  # of moments, and the length of their part of 2024-12-31 08:30:00
 
 
 @dataclass(frozen=True)
 class Precision:
-    """How the values of one column are shown, everywhere alike.
+    """The display format of one column, used everywhere.
 
     Attributes
     ----------
     decimals : int
-        Of a cell: as many as the column's own cells have, a few odd ones aside.
+        Of a cell: as many as the column's own cells have, except a few.
     between : int
-        Of a mean, a median, a prototype: three digits of the column's range.
+        Of a mean, a median or a prototype: three digits of the column's range.
     moment : int
-        For dates: how many characters of a moment are shown; 0 for numbers.
+        For dates: number of displayed characters of a moment; 0 for numbers.
 
     Examples
     --------
@@ -52,7 +52,7 @@ class Precision:
 
     @staticmethod
     def of(values: object) -> Precision:
-        """Of a column: numbers (NaN: missing), or dates."""
+        """Return the precision of a column of numbers (NaN: missing) or dates."""
         column = np.asarray(values)
         if column.dtype.kind == "M":
             return Precision(moment=_moment(column))
@@ -67,15 +67,15 @@ class Precision:
         return Precision(min(own, max(CELL - 1 - size, 0)), between)
 
     def cell(self, value: Any) -> str:
-        """A value of the column."""
+        """Return a value of the column as text."""
         return self._moment(value) if self.moment else _number(float(value), self.decimals)
 
     def mean(self, value: Any) -> str:
-        """A value between those of the column."""
+        """Return a value between those of the column as text."""
         return self._moment(value) if self.moment else _number(float(value), self.between)
 
     def median(self, value: Any) -> str:
-        """A value that is a cell's own or lies between two cells: a whole number stays one."""
+        """Return a value of a cell or midway between two as text; integers stay integers."""
         whole = not self.moment and self.decimals <= self.between and round(float(value), self.decimals) == value
         return spaced(self.cell(value) if whole else self.mean(value))
 
@@ -84,7 +84,7 @@ class Precision:
 
 
 def spaced(number: str) -> str:
-    """The digits before the decimal sign in groups of three, from 10 000 on: 2024 may be a year.
+    """Group the digits before the decimal sign by three, from 10 000 on: 2024 may be a year.
 
     Examples
     --------
@@ -98,7 +98,7 @@ def spaced(number: str) -> str:
 
 
 def with_unit(number: str, unit: str) -> str:
-    """A number and its unit: "12 kg", "12%"; the number alone where there is none.
+    """Return a number and its unit: "12 kg", "12%"; or the number without a unit.
 
     Examples
     --------
@@ -109,18 +109,18 @@ def with_unit(number: str, unit: str) -> str:
 
 
 def moment(value: Any) -> np.datetime64:
-    """A date or a moment as NumPy has it, which knows no time zones."""
+    """Return a date or a moment as NumPy's, which has no time zone."""
     return np.datetime64(value if getattr(value, "tzinfo", None) is None else value.replace(tzinfo=None), "us")
 
 
 def _moment(column: NDArray[Any]) -> int:
-    """How much of its moments a column needs: days, minutes or seconds."""
+    """Return the required length of a column's moments: days, minutes or seconds."""
     moments = column[~np.isnat(column)]
     return next((shown for unit, shown in UNITS if (moments == moments.astype(f"M8[{unit}]")).all()), UNITS[-1][1])
 
 
 def _size(numbers: NDArray[np.float64]) -> int:
-    """The power of ten of a column's range, a few far cells aside."""
+    """Return the power of ten of a column's range, without a few extreme cells."""
     low, high = np.quantile(numbers, (0.25, 0.75))
     reach = FAR * float(high - low)
     near = numbers[(numbers >= low - reach) & (numbers <= high + reach)] if 0 < reach < math.inf else numbers
@@ -129,7 +129,7 @@ def _size(numbers: NDArray[np.float64]) -> int:
 
 
 def _decimals(numbers: NDArray[np.float64]) -> int:
-    """The most decimals that a cell has, but for a few of many that have more than all others."""
+    """Return the maximum number of decimals of cells, except a few with more than all others."""
     step = max(1, len(numbers) // LOOKED_AT)
     each = sorted(_decimals_of(value) for value in numbers[::step].tolist())
     return each[-1 - int(ODD * len(each))]
@@ -149,7 +149,7 @@ def _number(value: float, decimals: int) -> str:
 
 
 def span_of(values: Iterable[float]) -> str:
-    """From the smallest to the largest number of a column, in its own precision without zeros at the end.
+    """Return the range of a numeric column as text, in its own precision without trailing zeros.
 
     Examples
     --------

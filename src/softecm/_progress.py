@@ -1,4 +1,4 @@
-"""A bar with the time left on the terminal, for work that is counted."""
+"""A progress bar with the remaining time on the terminal."""
 
 from __future__ import annotations
 
@@ -7,18 +7,18 @@ from contextlib import contextmanager
 
 
 class Counter:
-    """Where progress is shown: nowhere."""
+    """Progress without a display."""
 
     def advance(self, more: int) -> None:
-        """So many more are done."""
+        """Advance by ``more``."""
 
     def describe(self, text: str) -> None:
-        """What is being done."""
+        """Set the description."""
 
 
 @contextmanager
 def counted(what: str, total: int, done: int) -> Iterator[Counter]:
-    """Rich's bar, on stderr: description, bar, count, time taken, time left."""
+    """Show Rich's bar on stderr: description, bar, count, elapsed time, remaining time."""
     from rich import progress
     from rich.console import Console
 

@@ -1,4 +1,4 @@
-"""Text from strangers, made fit to be shown; numbers and lists in a sentence."""
+"""Untrusted text made safe for display; numbers and lists in sentences."""
 
 from __future__ import annotations
 
@@ -6,14 +6,14 @@ import re
 from collections.abc import Iterable, Sequence
 from difflib import get_close_matches
 
-#: Characters that command a terminal (C0 and C1 controls), and those that turn the text after them around.
+#: Control characters of terminals (C0 and C1), and those that reverse the direction of text.
 COMMANDS = "\x00-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069"
 HIDDEN = re.compile(f"[{COMMANDS}]")
 HIDDEN_IN_LINES = re.compile(f"(?![\t\n])[{COMMANDS}]")
 
 
 def visible(text: str, *, lines: bool = False) -> str:
-    r"""Text without characters that command instead of being shown; ``lines`` keeps ends of lines and tabs.
+    r"""Replace control characters in text; ``lines`` keeps line ends and tabs.
 
     Examples
     --------
@@ -24,12 +24,12 @@ def visible(text: str, *, lines: bool = False) -> str:
 
 
 def escaped(json: str) -> str:
-    """JSON of one line whose strings a terminal shows unharmed."""
+    """Escape one line of JSON so that a terminal shows its strings safely."""
     return HIDDEN.sub(lambda match: f"\\u{ord(match[0]):04x}", json)
 
 
 def is_writable(text: str) -> bool:
-    """Whether text can be written as UTF-8: it has no half character (a lone surrogate)."""
+    """Whether text can be encoded as UTF-8, without lone surrogates."""
     try:
         text.encode()
     except UnicodeEncodeError:
@@ -38,7 +38,7 @@ def is_writable(text: str) -> bool:
 
 
 def place(word: str, number: int, of: str = "X") -> str:
-    """One of many in a message: counted from 1, as people count, and as Python finds it.
+    """Return a position for a message: counted from 1, and as a Python index.
 
     Examples
     --------
@@ -49,7 +49,7 @@ def place(word: str, number: int, of: str = "X") -> str:
 
 
 def column_label(name: str | int) -> str:
-    """A column in a message: by its name, or where it has none, counted from 1 and as Python finds it.
+    """Return a column for a message: its name, or else counted from 1 and as a Python index.
 
     Examples
     --------
@@ -60,7 +60,7 @@ def column_label(name: str | int) -> str:
 
 
 def some_of(names: Sequence[object], most: int = 8) -> str:
-    """The first few of many, for a sentence.
+    """Return the first few names for a sentence.
 
     Examples
     --------
@@ -71,7 +71,7 @@ def some_of(names: Sequence[object], most: int = 8) -> str:
 
 
 def meant(word: object, known: Iterable[str]) -> str:
-    """A question to end a message with, where a word is close to one that is known; else nothing.
+    """Return a question to end a message, if a word is close to a known one; else "".
 
     Examples
     --------
@@ -85,19 +85,19 @@ def meant(word: object, known: Iterable[str]) -> str:
 
 
 def closest(word: object, known: Iterable[str]) -> str:
-    """The known word that is spelled most like another; empty where none is."""
+    """Return the most similarly spelled known word; "" if none is close."""
     plain = {_letters(name): name for name in known}
     matches = get_close_matches(_letters(str(word)), plain, n=1, cutoff=0.6)
     return plain[matches[0]] if matches else ""
 
 
 def _letters(word: str) -> str:
-    """A word as one says it: capitals and what stands between words apart."""
+    """Return the letters of a word, without case and separators."""
     return re.sub(r"[\s_.-]+", "", word.lower())
 
 
 def shown_size(size: float) -> str:
-    """A size for people.
+    """Return a readable size.
 
     Examples
     --------
@@ -111,17 +111,17 @@ def shown_size(size: float) -> str:
 
 
 def listed(items: Sequence[str], word: str) -> str:
-    """Some items in a sentence, the last after a word such as "and"."""
+    """Return items for a sentence, with a word such as "and" before the last."""
     return items[0] if len(items) == 1 else f"{', '.join(items[:-1])} {word} {items[-1]}"
 
 
 def grouped(number: int) -> str:
-    """A whole number, its digits in groups of three."""
+    """Return an integer with its digits grouped by three."""
     return f"{int(number):,}".replace(",", "\u202f")  # a narrow no-break space between thousands
 
 
 def number_of(number: int, noun: str) -> str:
-    """How many there are of something.
+    """Return a number with its noun.
 
     Examples
     --------
@@ -132,7 +132,7 @@ def number_of(number: int, noun: str) -> str:
 
 
 def counted(number: int, one: str, several: str) -> str:
-    """A number and the words that go with one, or with any other.
+    """Return a number with its singular or plural phrase.
 
     Examples
     --------
@@ -143,11 +143,11 @@ def counted(number: int, one: str, several: str) -> str:
 
 
 def plural(noun: str) -> str:
-    """More than one of something."""
+    """Return the plural of a noun."""
     return noun if noun.endswith("s") else f"{noun}s"
 
 
 def share_of(part: int, whole: int) -> str:
-    """A part of a whole in percent."""
+    """Return a share in percent."""
     percent = 100 * part / max(whole, 1)
     return f"{percent:.0f}%" if percent in (0, 100) or 1 <= percent <= 99 else f"{percent:.1f}%"

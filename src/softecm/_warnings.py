@@ -1,15 +1,15 @@
-"""Warnings with a type of their own, so that they can be caught or silenced one by one."""
+"""Warning classes, which can be caught or silenced individually."""
 
 from __future__ import annotations
 
 import sys
 import warnings
 
-BETWEEN = ("softecm", "abc", "contextlib", "sklearn")  # frames of these are not the user's
+BETWEEN = ("softecm", "abc", "contextlib", "sklearn")  # modules of frames between us and the user
 
 
 def warn(message: str | Warning, category: type[Warning] = UserWarning) -> None:
-    """Warn at the line that called the library, however deep in it, or in a pipeline, we are."""
+    """Warn at the user's line that called the library, however deep the call or in a pipeline."""
     level, frame = 1, sys._getframe(1)
     while frame.f_back is not None and frame.f_globals.get("__name__", "").split(".")[0] in BETWEEN:
         level, frame = level + 1, frame.f_back

@@ -1,4 +1,4 @@
-"""How messages write parameters and their values: as Python does, or as the front end that runs the library does."""
+"""The form of parameters and values in messages: that of Python, or of the front end that runs the library."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 
 class Unset(Enum):
-    """No value: None is one."""
+    """No value, since None is one."""
 
     UNSET = 0
 
@@ -19,7 +19,7 @@ UNSET = Unset.UNSET
 
 
 class Wording(NamedTuple):
-    """How a front end writes a parameter, with a value or without one, and a value."""
+    """How a front end writes a parameter, with or without a value, and a value."""
 
     option: Callable[[str, object], str]
     literal: Callable[[object], str]
@@ -30,12 +30,12 @@ def _keyword(name: str, value: object) -> str:
     return name if value is UNSET else f"{name}={value!r}"
 
 
-#: Of whoever reads the messages.
+#: Depends on the reader of the messages.
 WORDING: ContextVar[Wording] = ContextVar("wording", default=Wording(_keyword, repr, in_python=True))  # noqa: B039  (frozen)
 
 
 def option(name: str, value: object = UNSET) -> str:
-    """A parameter in a message, as its reader writes it.
+    """Return a parameter for a message, in the reader's form.
 
     Examples
     --------
@@ -45,16 +45,16 @@ def option(name: str, value: object = UNSET) -> str:
     return WORDING.get().option(name, value)
 
 
-LONG = 100  # digits that are no longer written out
+LONG = 100  # digits above which integers are abbreviated
 
 
 def literal(value: object) -> str:
-    """A value in a message, as its reader writes it."""
+    """Return a value for a message, in the reader's form."""
     if isinstance(value, int) and (digits := value.bit_length() * math.log10(2)) > LONG:
         return f"a number of about {digits:.0f} digits"
     return WORDING.get().literal(value)
 
 
 def worded(python: str, front_end: str = "") -> str:
-    """What is said in Python, or instead of it at a front end, where Python's objects can't be given."""
+    """Return the text for Python, or for a front end that has no Python objects."""
     return python if WORDING.get().in_python else front_end

@@ -27,7 +27,7 @@ class Barycenter:
     ----------
     series : ndarray (steps, channels)
     objective : float
-        Weighted mean of its distances to the series, which was minimised.
+        Weighted mean of its distances to the series, which was minimized.
     n_iter : int
     """
 
@@ -180,7 +180,7 @@ def barycenter(
 def _descended(
     value_and_gradient: Callable[[Tensor], tuple[Tensor, Tensor]], start: Tensor, max_iter: int, tol: float
 ) -> Barycenter:
-    """By L-BFGS; the function takes (1, steps, channels)."""
+    """Minimize by L-BFGS; the function takes (1, steps, channels)."""
     from scipy.optimize import minimize
 
     def flat(u: NDArray[np.float64]) -> tuple[float, NDArray[np.float64]]:
@@ -192,7 +192,7 @@ def _descended(
         start.numpy().ravel(),
         jac=True,
         method="L-BFGS-B",
-        options={"maxiter": max_iter, "ftol": tol, "maxcor": 30},  # a step costs far more than remembering it
+        options={"maxiter": max_iter, "ftol": tol, "maxcor": 30},  # steps cost far more than memory
     )
     return Barycenter(minimum.x.reshape(start.shape), float(minimum.fun), int(minimum.nit))
 
@@ -200,7 +200,7 @@ def _descended(
 def _averaged(
     bounded: Callable[[Tensor], tuple[Tensor, Tensor, Tensor] | None], start: Tensor, max_iter: int, tol: float
 ) -> Barycenter:
-    """By minimising bounds, each given by the value, curvature and moment at (1, steps, channels)."""
+    """Minimize successive bounds, each given by the value, curvature and moment at (1, steps, channels)."""
     u, best = start[None], np.inf
     for rounds in range(max_iter + 1):
         bound = bounded(u)

@@ -1,7 +1,7 @@
-"""Hard clusterings by other libraries, as credal partitions: what evidential clustering is compared with.
+"""Hard clusterings by other libraries, as credal partitions for comparison with evidential clustering.
 
-K-means comes from scikit-learn, k-modes and k-prototypes from kmodes, k-means of series from tslearn. Nothing is
-reimplemented here; a method whose library is missing says what to install.
+K-means comes from scikit-learn, k-modes and k-prototypes from kmodes, k-means of series from tslearn. A method whose
+library is missing raises an error that says what to install.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from softecm.belief import CredalPartition
 
 __all__ = ["BASELINES", "hard_partition"]
 
-#: Method -> the package it comes from, as pip and as Python know it.
+#: Method -> its package, as named by pip and by Python.
 BASELINES = {
     "kmeans": ("scikit-learn", "sklearn"),
     "kmodes": ("kmodes", "kmodes"),
@@ -88,7 +88,7 @@ def hard_partition(
 
 
 def _categorical(X: object) -> list[int]:
-    """Columns of a data frame that are not numbers."""
+    """Return the non-numeric columns of a data frame."""
     from narwhals.stable.v1 import selectors as cs
 
     frame = frame_of(X)

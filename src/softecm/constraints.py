@@ -1,8 +1,8 @@
-"""What is known about pairs of objects: "these two belong together" (must-link), "these two do not" (cannot-link).
+"""Constraints on pairs of objects: "these two belong together" (must-link), "these two do not" (cannot-link).
 
-``SoftECM``, ``CECM``, ``CEVCLUS`` and ``NNEVCLUS`` take such pairs in ``fit(X, must_link=..., cannot_link=...)``. Here they
-are checked, sampled from known labels, completed (if 1 goes with 2 and 2 with 3, then 1 goes with 3), handed on to near
-neighbours, and turned into coordinates in which they hold.
+``SoftECM``, ``CECM``, ``CEVCLUS`` and ``NNEVCLUS`` take such pairs in ``fit(X, must_link=..., cannot_link=...)``. This
+module validates them, samples them from known labels, completes them (if 1 is with 2 and 2 with 3, then 1 is with 3),
+extends them to near neighbours, and learns coordinates in which they hold.
 """
 
 from __future__ import annotations
@@ -156,7 +156,7 @@ def spread_constraints(
 
 
 def _handed_on(pairs: Pairs, d: Floats, k: int) -> Pairs:
-    """For each pair the k nearest pairs of its objects' neighbours; nearest first."""
+    """Return for each pair the k nearest pairs of its objects' neighbours, nearest first."""
     handed: list[Pairs] = []
     costs: list[Floats] = []
     for a, b in pairs:
@@ -175,10 +175,10 @@ def _handed_on(pairs: Pairs, d: Floats, k: int) -> Pairs:
 
 
 def _agreeing(known: Constraints, near: Pairs, n: int) -> Pairs:
-    """Given must-links and, one after the other, those of the others that leave all given cannot-links possible."""
+    """Add must-links one by one to the given ones, if all given cannot-links remain possible."""
     group = groups_of(known.must_link, n)
     taken = [known.must_link]
-    cannot = group[known.cannot_link]  # kept up to date as groups join
+    cannot = group[known.cannot_link]  # updated as groups are merged
     for a, b in near:
         keep, gone = group[a], group[b]
         if ((cannot == (keep, gone)).all(1) | (cannot == (gone, keep)).all(1)).any():
@@ -200,7 +200,8 @@ def learn_components(
 ) -> Floats:
     r"""Learn a projection in which must-linked objects are close and cannot-linked objects far apart (PCCA).
 
-    Minimises :math:`\frac{1}{\beta} \sum_{ij} \ln(1 + \exp(\beta y_{ij} (\|L(x_i - x_j)\|^2 - 1)))` over L, with y = 1 for
+    Minimizes :math:`\frac{1}{\beta} \sum_{ij} \ln(1 + \exp(\beta y_{ij} (\|L(x_i - x_j)\|^2 - 1)))` over L, with y = 1
+    for
     must-links and -1 for cannot-links: must-linked objects should be closer than 1, cannot-linked ones farther. Pass the
     distances between the rows of ``X @ L.T`` to :class:`softecm.CEVCLUS`, or the rows themselves to any estimator.
 
@@ -260,7 +261,7 @@ def learn_components(
 
 
 def component_loss(components: Floats, x: Floats, links: Constraints, beta: float) -> tuple[float, Floats]:
-    """What :func:`learn_components` minimises, and its gradient, flat."""
+    """Return the objective of :func:`learn_components`, and its gradient, flat."""
     from scipy.special import expit
 
     ends = np.concatenate(links)
@@ -310,7 +311,7 @@ def sample_constraints(
         )
     rng = check_random_state(random_state)
     chosen: set[tuple[int, int]] = set()
-    if 2 * count > available:  # few pairs in all: number them and draw without replacement
+    if 2 * count > available:  # few pairs in total: number them and draw without replacement
         every = _all_pairs(known)
         chosen = {(int(a), int(b)) for a, b in every[rng.permutation(len(every))[:count]]}
     while len(chosen) < count:
@@ -325,9 +326,9 @@ UNKNOWN = ("", "-1", "-1.0", "nan")  # among words; numpy writes NaN as "nan"
 
 
 def partial_labels(y: object, n_clusters: int) -> Pairs | None:
-    """The numbers of the labels (n,), in their order, -1 where one is not known; None where ``y`` is ignored.
+    """Return label indices (n,), in sorted order, -1 if unknown; None if ``y`` is ignored.
 
-    Not known are -1, "-1", blanks and missing values. ``y`` without any of them is ignored: scikit-learn hands complete
+    Unknown are -1, "-1", blanks and missing values. ``y`` without any of them is ignored: scikit-learn passes complete
     labels to clusterers, which have to ignore them.
 
     Examples
@@ -362,7 +363,7 @@ def partial_labels(y: object, n_clusters: int) -> Pairs | None:
 
 
 def _unknown(y: object) -> tuple[NDArray[np.generic], NDArray[np.bool_]]:
-    """Labels as an array, and which are not known."""
+    """Return labels as an array, and which are unknown."""
     import pandas as pd
 
     values = np.array(y, dtype=object) if isinstance(y, list | tuple) else np.asarray(y)
@@ -372,7 +373,7 @@ def _unknown(y: object) -> tuple[NDArray[np.generic], NDArray[np.bool_]]:
 
 
 def warn_of_labels(y: object, name: str) -> None:
-    """Warn where an estimator ignores labels that only some objects have: they must have been meant to count."""
+    """Warn if an estimator ignores partial labels, which were probably meant to be used."""
     if y is None:
         return
     unknown = _unknown(y)[1]
@@ -384,7 +385,7 @@ def warn_of_labels(y: object, name: str) -> None:
 
 
 def groups_of_labels(labels: Pairs) -> list[Pairs]:
-    """The objects of each label that :func:`partial_labels` has numbered.
+    """Return the objects of each label index of :func:`partial_labels`.
 
     Examples
     --------
@@ -395,7 +396,7 @@ def groups_of_labels(labels: Pairs) -> list[Pairs]:
 
 
 def links_of_labels(labels: Pairs, must_link: ArrayLike | None, cannot_link: ArrayLike | None) -> tuple[Pairs, Pairs]:
-    """Links with those that partial labels add: each known object with the next of its label and one of every other.
+    """Add the links of partial labels: each known object with the next of its label and one of every other.
 
     Examples
     --------
@@ -433,7 +434,7 @@ def kept(labels: ArrayLike, must_link: ArrayLike | None = None, cannot_link: Arr
 
 
 def _pairs(name: str, pairs: ArrayLike | None, n_objects: int) -> Pairs:
-    """Distinct pairs (m, 2) of object numbers, the smaller first."""
+    """Return distinct pairs (m, 2) of object indices, the smaller first."""
     if pairs is None:
         return np.empty((0, 2), dtype=np.int64)
     if not hasattr(pairs, "__array__"):
@@ -463,14 +464,14 @@ def _pairs(name: str, pairs: ArrayLike | None, n_objects: int) -> Pairs:
 
 
 def _distinct(parts: list[Pairs]) -> Pairs:
-    """All parts in one table, sorted, each pair once, the smaller number first."""
+    """Concatenate and sort all pairs, without duplicates, the smaller index first."""
     if not parts:
         return np.empty((0, 2), dtype=np.int64)
     return np.unique(np.sort(np.concatenate(parts), axis=1), axis=0)
 
 
 def groups_of(pairs: Pairs, n_objects: int) -> NDArray[np.int64]:
-    """For every object the number of the group that pairs join it to."""
+    """Return for each object the index of its group, as joined by pairs."""
     from scipy.sparse.csgraph import connected_components
 
     return np.asarray(connected_components(_joined(pairs, n_objects), directed=False)[1], dtype=np.int64)
@@ -479,7 +480,7 @@ def groups_of(pairs: Pairs, n_objects: int) -> NDArray[np.int64]:
 def _joined(pairs: Pairs, n_objects: int) -> object:
     from scipy.sparse import coo_array
 
-    first, second = pairs.astype(np.int32).T  # older releases of SciPy walk through no others
+    first, second = pairs.astype(np.int32).T  # required by older releases of SciPy
     return coo_array((np.ones(len(pairs)), (first, second)), shape=(n_objects, n_objects)).tocsr()
 
 
@@ -489,7 +490,7 @@ def _all_pairs(rows: NDArray[np.int64]) -> Pairs:
 
 
 def _chain(must: Pairs, start: int, end: int, n_objects: int) -> list[int]:
-    """The shortest way from one object to another along must-links."""
+    """Return the shortest path between two objects along must-links."""
     from scipy.sparse.csgraph import breadth_first_order
 
     before = breadth_first_order(_joined(must, n_objects), start, directed=False)[1]

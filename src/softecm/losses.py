@@ -1,8 +1,9 @@
 """Distances between series as losses for torch: one number for each pair of rows of two batches.
 
-Each is a ``torch.nn.Module`` of two batches (B, N, D) and (B, M, D), on a CPU or a GPU, that gives (B,) and gradients in
-both. **First derivatives only**: a gradient made with ``create_graph=True`` refuses to be differentiated. `SoftDTW` and
-`SoftDTWLossPyTorch` are called as the classes of the same names elsewhere, so that an import is all that changes.
+Each is a ``torch.nn.Module`` that maps two batches (B, N, D) and (B, M, D), on a CPU or a GPU, to (B,), with gradients
+in both. **First derivatives only**: differentiating a gradient made with ``create_graph=True`` raises an error.
+`SoftDTW` and `SoftDTWLossPyTorch` have the interface of the classes of these names elsewhere, so that only the import
+changes.
 """
 
 from __future__ import annotations
@@ -37,7 +38,7 @@ class _Rows(torch.nn.Module):
         )  # fmt: skip
 
     def extra_repr(self) -> str:
-        """The parameters, for ``print``."""
+        """Return the parameters, for ``print``."""
         return f"gamma={self.gamma:g}, normalize={self.normalize}, band={self.band}"
 
 
@@ -169,7 +170,7 @@ class SeriesLoss(torch.nn.Module):
         return self.metric.paired(x, y)
 
     def extra_repr(self) -> str:
-        """The metric, for ``print``."""
+        """Return the metric, for ``print``."""
         return repr(self.metric)
 
 

@@ -1,4 +1,4 @@
-"""Fitted models from files; :mod:`softecm.files.models` writes them."""
+"""Loading of fitted models, which :mod:`softecm.files.models` writes."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ SAVES = WRITERS["model"]
 
 
 def load_model(path: str | os.PathLike[str], *, metric: object = None) -> Any:
-    """Read a fitted estimator.
+    """Load a fitted estimator.
 
     Parameters
     ----------
-    path : the file ``save`` wrote, or a folder that ``softecm cluster`` did
+    path : a file written by ``save``, or a folder written by ``softecm cluster``
     metric : SemiMetric or callable, optional
-        Needed where the model was fitted with a metric of one's own: code is not stored in a model file.
+        Required if the model was fitted with a user-defined metric: code is not stored in a model file.
 
     Examples
     --------
@@ -67,7 +67,7 @@ def load_model(path: str | os.PathLike[str], *, metric: object = None) -> Any:
 
 
 def _file_of(path: str | os.PathLike[str]) -> str:
-    """The model file, which a folder of results holds."""
+    """Return the path of the model file, possibly in a results folder."""
     if not isinstance(path, str | os.PathLike):
         raise TypeError(f"path must name a file; got {path!r} ({type(path).__name__}). {SAVES}")
     if not os.path.isdir(path):

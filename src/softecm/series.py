@@ -1,4 +1,4 @@
-"""Series in the forms people have them: scaling, resampling, long tables."""
+"""Preprocessing of series: scaling, resampling, long tables."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ __all__ = ["SeriesResampler", "SeriesScaler", "check_length", "from_long"]
 
 
 def _as_given(rows: list[NDArray[np.float64]], layout: str) -> NDArray[np.float64] | list[NDArray[np.float64]]:
-    """One array where all series have one length, else a list."""
+    """Return one array if all series have one length, else a list."""
     return as_data([row.T if layout == "aeon" else row for row in rows])
 
 
 def check_length(length: object) -> int:
-    """A number of steps to draw series over."""
+    """Return a valid number of steps for resampling."""
     return check_count("length", length, least=2, hint="It is a number of steps; 'median' takes that of the series.")
 
 
