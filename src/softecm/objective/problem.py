@@ -413,7 +413,7 @@ class SoftECMProblem:
             with torch.enable_grad():
                 expanded = self.relaxation.expand(leaf)
             value, gradient = data(expanded.detach())
-            if self.pull is not None and not self.metric.closed_form.quadratic:  # whose sums include it
+            if self.pull is not None and not self.metric.closed_form.quadratic:  # whose sums hold it already
                 price, slope = self.pull.cost(self.metric, expanded)
                 value, gradient = value + price, gradient.clone()
                 gradient[:, : slope.shape[1]] += slope

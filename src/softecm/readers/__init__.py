@@ -1,8 +1,8 @@
-"""From a file to objects: one format a file, one list of them.
+"""Readers of files: one module per format, one list of formats.
 
-A new format is a function from a path and the user's options to a ``Sheet`` (a table, whose columns are then understood
-like those of every other table) or to ``Loaded`` objects, and a line in ``READERS``: the command line's help, the
-choice of the reader and its contract tests follow from it.
+A new format is a function from a path and the user's options to a ``Sheet`` (a table, whose columns are then
+interpreted like those of any table) or to ``Loaded`` objects, and a line in ``READERS``, which the command line's help,
+the choice of the reader and its contract tests use.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from softecm.readers.views import read_views
 DELIMITED = Format("CSV", (".csv", ".tsv", ".txt", ".data", ".dat"), read_delimited)
 PARQUET = Format("Parquet", (".parquet", ".pq"), read_parquet)
 
-#: Every format; a file of another ending is taken for delimited text.
+#: All formats; files with other suffixes are delimited text.
 READERS: tuple[Format, ...] = (
     DELIMITED,
     PARQUET,
@@ -46,12 +46,12 @@ READERS: tuple[Format, ...] = (
 )
 
 
-#: How compressed files begin: gzip, bzip2, xz, zstandard, zip.
+#: Magic numbers of compressed files: gzip, bzip2, xz, zstandard, zip.
 COMPRESSED = (b"\x1f\x8b", b"BZh", b"\xfd7zX", b"\x28\xb5\x2f\xfd", b"PK\x03\x04")
 
 
 def read(path: Path, options: ReadOptions, beside: Beside | None = None) -> Loaded:
-    """The objects of a file, with what other files know about them.
+    """Return the objects of a file, with their data from other files.
 
     Parameters
     ----------
@@ -63,7 +63,7 @@ def read(path: Path, options: ReadOptions, beside: Beside | None = None) -> Load
     Raises
     ------
     ReadError
-        For whatever the user can mend: the sentence says how.
+        For anything the user can fix: the message says how.
     """
     if beside:
         return read_views(path, beside, options, read)
@@ -74,14 +74,14 @@ def read(path: Path, options: ReadOptions, beside: Beside | None = None) -> Load
 
 
 def _code(path: Path, options: ReadOptions) -> tuple[str, ...]:
-    """The same in Python."""
+    """Return the same in Python."""
     chosen = {part.name: getattr(options, part.name) for part in fields(options) if part.name != "expected"}
     arguments = "".join(f", {name}={value!r}" for name, value in chosen.items() if value not in (None, ()))
     return "from softecm import read_table", f"X = read_table({str(path)!r}{arguments}).data"
 
 
 def objects_of(path: Path, sheet: Sheet, options: ReadOptions) -> Loaded:
-    """The objects of a table; ``path`` is what messages call it."""
+    """Return the objects of a table; ``path`` is for messages."""
     if not len(sheet.frame):
         raise ReadError(f"{path} has column names but no rows: there is nothing to cluster.")
     sheet = without_rows(path, _renamed(path, sheet, options.names), options.drop_rows)
@@ -93,7 +93,7 @@ def objects_of(path: Path, sheet: Sheet, options: ReadOptions) -> Loaded:
 
 
 def _renamed(path: Path, sheet: Sheet, names: Sequence[str]) -> Sheet:
-    """The table with the names that were given for its columns."""
+    """Rename the columns of a table to the given names."""
     if not names or list(names) == list(sheet.frame.columns):
         return sheet
     if len(names) != sheet.frame.shape[1]:
@@ -104,12 +104,12 @@ def _renamed(path: Path, sheet: Sheet, names: Sequence[str]) -> Sheet:
 
 
 def format_of(path: Path) -> Format:
-    """The format of a file, by the end of its name; delimited text where that says nothing."""
+    """Return the format of a file by its suffix; delimited text for others."""
     return next((one for one in READERS if one.takes(path)), DELIMITED)
 
 
 def check_file(path: Path) -> None:
-    """Refuse what can't be opened or is empty."""
+    """Raise an error for a file that can't be opened or is empty."""
     check_there(path)
     try:
         with open(path, "rb") as file:

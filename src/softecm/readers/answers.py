@@ -1,4 +1,4 @@
-"""Words that are answers: those that mean a gap, and those of a scale in its order."""
+"""Words that are answers: missing-value words, and ordered scales."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 DASHES = (*ZERO_WORDS, "---")
-#: In small letters. Not among them: none and not applicable, which are answers; Na, which may be sodium.
+#: In lower case. Not included: none and not applicable, which are answers; Na, which may be sodium.
 NO_ANSWERS = frozenset(
     (
         *("??", "???", "n.a.", "n. a.", "n.d.", "n. d.", "n.c.", "unknown", "not known", "not available"),
@@ -27,7 +27,7 @@ NO_ANSWERS = frozenset(
         *("non renseigné", "inconnu", "sin datos", "desconocido", "no disponible"),
     )
 )
-#: Lowest first; words that mean the same place in a scale stand together.
+#: Lowest first; words in one group are synonyms.
 SCALES: tuple[tuple[tuple[str, ...], ...], ...] = (
     (("never",), ("rarely", "seldom"), ("sometimes",), ("often", "usually"), ("always",)),
     (
@@ -50,11 +50,11 @@ SCALES: tuple[tuple[tuple[str, ...], ...], ...] = (
     (("sehr schlecht",), ("schlecht",), ("mittel", "mäßig", "befriedigend"), ("gut",), ("sehr gut",)),
     (("sehr niedrig",), ("niedrig", "gering"), ("mittel",), ("hoch",), ("sehr hoch",)),
 )
-LEAST = 3  # words of a scale: of two the order is no matter
+LEAST = 3  # minimum number of words of a scale: the order of two doesn't matter
 
 
 def means_a_gap(word: str) -> bool:
-    """Whether a word says that there is no answer.
+    """Whether a word means that there is no answer.
 
     Examples
     --------
@@ -65,9 +65,9 @@ def means_a_gap(word: str) -> bool:
 
 
 def no_answers(words: pd.Series) -> pd.Series:
-    """The cells of a column that say so; none where fewer than two other words are left: yes and - may be two answers.
+    """Return such cells of a column; none unless at least two other words remain: yes and - may be two answers.
 
-    A dash is an answer beside a plus.
+    A dash is an answer if there is a plus.
     """
     different = words.dropna().unique()
     others = {word.casefold() for word in different if not means_a_gap(word)}
@@ -76,12 +76,12 @@ def no_answers(words: pd.Series) -> pd.Series:
 
 
 def without_gaps(column: pd.Series) -> pd.Series:
-    """A column of text that must hold numbers, without the words that say that there is none."""
+    """Return a text column that must hold numbers, without missing-value words."""
     return column.mask([isinstance(cell, str) and means_a_gap(cell.strip()) for cell in column], None)
 
 
 def missing_remark(name: str, cells: pd.Series) -> str:
-    """What became of such cells, and how to keep them."""
+    """Return what was done with such cells, and how to keep them."""
     counts = cells.value_counts()
     listed = ", ".join(f"{short(word)} ({number_of(n, 'cell')})" for word, n in counts.items())
     are, them = ("is", "it") if len(counts) == 1 else ("are", "them")
@@ -89,7 +89,7 @@ def missing_remark(name: str, cells: pd.Series) -> str:
 
 
 def known_order(words: Iterable[str]) -> tuple[str, ...]:
-    """Words in the order of a scale that has them all, each at a place of its own; empty where none has.
+    """Return words in the order of a scale that has them all, each at its own place; empty if there is none.
 
     Examples
     --------
@@ -106,7 +106,7 @@ def known_order(words: Iterable[str]) -> tuple[str, ...]:
 
 
 def levels_by_column(path: Path, columns: Sequence[str], entries: Sequence[str]) -> dict[str, tuple[str, ...]]:
-    """Levels by column from entries such as ``size=small<middle<large`` or ``size``: empty where they are to be known."""
+    """Return levels by column from entries such as ``size=small<middle<large`` or ``size``: empty for a known scale."""
     orders: dict[str, tuple[str, ...]] = {}
     for entry in entries:
         if entry == "all":
@@ -122,7 +122,7 @@ def levels_by_column(path: Path, columns: Sequence[str], entries: Sequence[str])
 
 
 def order_hints(columns: Mapping[str, pd.Series]) -> tuple[str, ...]:
-    """Which columns of words have a known scale that is not made use of, and how to do so."""
+    """Return which columns of words have an unused known scale, and how to use it."""
     words = {
         name: column.dropna().unique()
         for name, column in columns.items()
@@ -137,7 +137,7 @@ def order_hints(columns: Mapping[str, pd.Series]) -> tuple[str, ...]:
 
 
 def in_order(path: Path, words: pd.Series, levels: tuple[str, ...]) -> pd.Series:
-    """Words as ordered levels, whatever their capitals; refused where one has no place among them."""
+    """Return words as ordered levels, ignoring case; raise an error for other words."""
     import pandas as pd
 
     name, different = str(words.name), list(words.dropna().unique())

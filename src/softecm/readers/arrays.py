@@ -1,4 +1,4 @@
-"""NumPy's own files: two dimensions are a table, three are series."""
+"""NumPy files: two dimensions are a table, three are series."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from softecm.readers.series import loaded_series
 
 
 def read_arrays(path: Path, options: ReadOptions) -> Sheet | Loaded:
-    """The numbers of an ``.npy`` file or of one array of an ``.npz`` file; its array ``y`` has the labels."""
+    """Read the numbers of an ``.npy`` file or of one array of an ``.npz`` file; its array ``y`` has the labels."""
     if _is_sparse(path):
         return _sparse(path)
     values, labels = _content(path, options)
@@ -56,7 +56,7 @@ def _is_sparse(path: Path) -> bool:
 
 
 def _sparse(path: Path) -> Loaded:
-    """Sparse rows, which stay sparse."""
+    """Return sparse rows, which stay sparse."""
     import scipy.sparse
 
     check_unpacked(path)
@@ -75,7 +75,7 @@ def _sparse(path: Path) -> Loaded:
 
 
 def _content(path: Path, options: ReadOptions) -> tuple[NDArray[np.generic], Names | None]:
-    """Values and labels."""
+    """Return values and labels."""
     check_unpacked(path)
     what = "NumPy arrays of numbers (Python objects are never loaded)"
     with readable(path, what), open(path, "rb") as file, np.errstate(all="ignore"):

@@ -1,4 +1,4 @@
-"""What every reader takes and gives."""
+"""The input and output of all readers."""
 
 from __future__ import annotations
 
@@ -24,43 +24,43 @@ if TYPE_CHECKING:
     from softecm.spaces.base import ColumnKind
 
 Kind = Literal["number", "category", "date", "id", "label", "left out"]
-ATTRIBUTES = ("number", "category", "date")  # the kinds of columns that are clustered by
-UNPACKED, RATIO = 1 << 30, 200  # an archive beyond both is taken for one that is meant to fill the memory
-MOST_SHOWN = 40  # columns, in a notebook
+ATTRIBUTES = ("number", "category", "date")  # the kinds of columns used for clustering
+UNPACKED, RATIO = 1 << 30, 200  # an archive beyond both limits is probably malicious
+MOST_SHOWN = 40  # in a notebook
 Names = NDArray[np.object_]
-#: What is said of one file of series and holds for the next; its columns of ids and values are found by name.
+#: Options of one file of series that apply to the next; its columns of ids and values are found by name.
 REUSED = ("unit", "names", "missing", "decimal", "thousands", "header", "array", "states", "time", "value", "id_column")
 
 
 @dataclass(frozen=True)
 class Written:
-    """How the cells of a column are written, so that another file's can be read alike."""
+    """The notation of a column's cells, for reading another file alike."""
 
     decimal: str = "."
-    thousands: str = ""  # the sign between them
+    thousands: str = ""  # the thousands separator
     unit: str = ""  # of money, percent or measures
     dates: str = ""  # the format
-    words: tuple[str, ...] = ()  # spellings, where others differ from them in capitals alone
-    no_answer: tuple[str, ...] = ()  # words that were taken as missing
+    words: tuple[str, ...] = ()  # spellings, if others differ only in case
+    no_answer: tuple[str, ...] = ()  # words read as missing
 
 
 @dataclass(frozen=True)
 class Expected:
-    """The columns that a fitted model wants; everything else is left aside, and nothing about these is guessed."""
+    """The columns that a fitted model needs; all others are ignored, and nothing about these is inferred."""
 
     kinds: tuple[ColumnKind, ...]
-    names: tuple[str, ...] | None = None  # None: the file's columns as they come
-    id_column: str | None = None  # names the objects, where the file has it
-    written: Mapping[str, Written] = field(default_factory=dict)  # how the columns of the first file were, by name
+    names: tuple[str, ...] | None = None  # None: the file's columns in order
+    id_column: str | None = None  # names of the objects, if the file has it
+    written: Mapping[str, Written] = field(default_factory=dict)  # the notation of the first file's columns, by name
     gaps: bool = False  # whether cells may be missing
     known: tuple[str, ...] = ()  # all columns of the first file
 
     def unused(self, columns: Sequence[str]) -> list[str]:
-        """The columns that neither the model nor its file had."""
+        """Return the columns that neither the model nor its file had."""
         return [name for name in columns if name not in (*(self.names or columns), *self.known)]
 
     def among(self, path: Path, columns: Sequence[str]) -> dict[str, ColumnKind]:
-        """The kinds of the wanted columns by name, in the model's order; refused where the file lacks some."""
+        """Return the kinds of the required columns by name, in the model's order; raise an error for missing ones."""
         if self.names is None and len(columns) != len(self.kinds):
             raise ReadError(
                 f"{path} must have {len(self.kinds)} columns, as many as the model was fitted with; got {len(columns)}: "
@@ -77,13 +77,13 @@ class Expected:
         return dict(zip(names, self.kinds, strict=True))
 
     def absent(self, columns: Sequence[str]) -> list[str]:
-        """The wanted columns that a file lacks."""
+        """Return the required columns that a file lacks."""
         return [name for name in self.names or () if name not in columns]
 
 
 @dataclass(frozen=True)
 class ReadOptions:
-    """What the user said about the file; None is found out."""
+    """The user's options for a file; None is inferred."""
 
     delimiter: str | None = None
     decimal: str | None = None
@@ -100,22 +100,22 @@ class ReadOptions:
     drop_rows: tuple[str, ...] = ()  # numbers from 1, ranges such as 1-3, -1 for the last
     categorical: tuple[str, ...] = ()
     numeric: tuple[str, ...] = ()
-    ordinal: tuple[str, ...] = ()  # columns, with their levels as column=low<middle<high; or all of a known scale
+    ordinal: tuple[str, ...] = ()  # columns, with levels as column=low<middle<high; or all of a known scale
     unit: tuple[str, ...] = ()  # of columns, as column=unit, or column=unit=N other unit
     dates: tuple[str, ...] = ()  # columns, formats, or both as column=format
-    series_id: str | None = None  # of a long table; id_column will do as well
+    series_id: str | None = None  # of a long table; id_column works, too
     time: str | None = None
     value: tuple[str, ...] = ()
     states: bool | None = None  # whether the table holds sequences of states
-    expected: Expected | None = None  # what a fitted model wants of the file
+    expected: Expected | None = None  # the columns a fitted model requires
 
     @property
     def long(self) -> bool:
-        """Whether the table holds one time step of one series a row."""
+        """Whether each row of the table holds one time step of one series."""
         return bool(self.series_id or self.time or self.value)
 
     def like_series(self, first: ReadOptions, columns: Sequence[Column]) -> ReadOptions:
-        """For another file of series or states: what is not said anew is as for the first, which had these columns."""
+        """Return options for another file of series or states: by default those of the first, with its columns."""
         channels = tuple(c.name for c in columns if c.kind == "number")
         if first.long:
             first = replace(first, id_column=first.series_id or first.id_column, value=channels or first.value)
@@ -130,13 +130,13 @@ class ReadOptions:
 
 @dataclass(frozen=True)
 class Column:
-    """One column as it was understood."""
+    """One column as interpreted."""
 
     name: str
     kind: Kind
-    detail: str  # its values; for what is not clustered by, the reason
+    detail: str  # its values, or the reason if it is not used
     gaps: int = 0
-    why: str = ""  # it was taken as what it is
+    why: str = ""  # reason for its kind
     written: Written | None = None
 
 
@@ -146,12 +146,12 @@ class Loaded:
 
     Attributes
     ----------
-    data : data frame of the columns to cluster by; for series an array or a list of arrays
+    data : data frame of the columns for clustering; for series an array or a list of arrays
     shape : "table" or "series"
-    ids, labels : names and classes of the objects, where the file has them
-    columns : what each column was taken as, and why
-    notes : what is worth knowing about it
-    table : every column as the file has it
+    ids, labels : names and classes of the objects, if the file has them
+    columns : kind and reason of each column
+    notes : remarks about the file
+    table : every column, unconverted
     """
 
     data: Any  # data frame; or (n, L, d) array, or list of (L, d) arrays; or sparse rows; or a dict of views of such
@@ -161,18 +161,18 @@ class Loaded:
     columns: tuple[Column, ...] = ()
     how: dict[str, str] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
-    code: tuple[str, ...] = ()  # how to read it in Python, giving X
-    table: pd.DataFrame | None = None  # every column as the file has it
-    options: ReadOptions = field(default_factory=ReadOptions)  # what the user said about the file
+    code: tuple[str, ...] = ()  # Python code that reads it as X
+    table: pd.DataFrame | None = None  # every column, unconverted
+    options: ReadOptions = field(default_factory=ReadOptions)  # the user's options for the file
 
     def __repr__(self) -> str:
-        """What was taken as what, a line a column."""
+        """List the kinds of columns, one per line."""
         head = number_of(len(self), self.noun)
         lines = [f"  {c.name}: {c.kind}, {c.detail}{f' ({c.why})' if c.why else ''}" for c in self.columns]
         return "\n".join([head, *lines, *(f"  {note}" for note in self.notes)])
 
     def _repr_html_(self) -> str:
-        """What to mind first, then a line a column; for notebooks."""
+        """Show remarks first, then one line per column; for notebooks."""
         head = f"<p>{number_of(len(self), self.noun)}. Pass <code>.data</code> to fit.</p>"
         notes = "".join(f"<li>{escape(note)}</li>" for note in self.notes)
         cells = [(c.name, c.kind, c.detail, c.why, str(c.gaps or "")) for c in self.columns[:MOST_SHOWN]]
@@ -186,7 +186,7 @@ class Loaded:
         )
 
     def __array__(self, *args: Any, **kwargs: Any) -> Any:
-        """Refuse to be taken for the data."""
+        """Raise an error: the data are in ``data``."""
         raise TypeError("this is how a file was read, not its data: give its .data, as in model.fit(table.data).")
 
     def __len__(self) -> int:
@@ -205,72 +205,72 @@ class Loaded:
 
     @property
     def noun(self) -> str:
-        """What an object is called in a sentence."""
+        """The noun for an object in a sentence."""
         if self.shape == "table":
             return "object"
         return "sequence" if self.categories else "series"
 
     @property
     def names(self) -> list[str]:
-        """What the objects are called: their ids, or their numbers from 1."""
+        """Names of the objects: their ids, or numbers from 1."""
         return [str(i + 1) for i in range(len(self))] if self.ids is None else [str(v) for v in self.ids]
 
     @property
     def gaps(self) -> int:
-        """Missing cells among the attributes."""
+        """Number of missing cells among the attributes."""
         return sum(c.gaps for c in self.columns if c.kind in ATTRIBUTES)
 
     @property
     def categories(self) -> bool:
-        """Whether some attribute is not a number."""
+        """Whether any attribute is not a number."""
         return any(c.kind == "category" for c in self.columns)
 
 
 @dataclass(frozen=True)
 class Sheet:
-    """A table as the file has it, its columns not yet understood."""
+    """A table as in the file, before its columns are interpreted."""
 
     frame: pd.DataFrame
     how: dict[str, str]
-    labels: Names | None = None  # where the file keeps them apart
-    text: bool = False  # whether cells are as people wrote them: numbers and dates are still to be recognised
-    decimal: str = ""  # the decimal sign that the file shows, where it does
+    labels: Names | None = None  # if the file has them separately
+    text: bool = False  # whether cells are raw text, with numbers and dates still to be recognized
+    decimal: str = ""  # the file's decimal sign, if known
     notes: tuple[str, ...] = ()
 
 
 class Reader(Protocol):
-    """Reads one format.
+    """A reader of one format.
 
-    Raises ``ReadError``, and nothing else, for a file that is truncated, damaged or of another kind.
+    Raises ``ReadError``, and no other exception, for a file that is truncated, damaged or of another kind.
     """
 
     def __call__(self, path: Path, options: ReadOptions) -> Sheet | Loaded:
-        """A ``Sheet`` where the file is a table, to be understood like every table; else the objects."""
+        """Return a ``Sheet`` if the file is a table, to be interpreted like any table; otherwise the objects."""
         ...
 
 
 @dataclass(frozen=True)
 class Format:
-    """A line of the list of readers."""
+    """An entry in the list of readers."""
 
-    name: str  # as people write it
+    name: str  # its usual name
     endings: tuple[str, ...]
     reader: Reader
 
     def takes(self, path: Path) -> bool:
-        """Whether a file is of this format, by the end of its name."""
+        """Whether a file has this format, by its suffix."""
         return path.suffix.lower() in self.endings
 
 
 def check_unpacked(path: Path) -> None:
-    """Refuse an archive that unpacks to far more than its size."""
+    """Raise an error for an archive that unpacks to far more than its size."""
     if not zipfile.is_zipfile(path):
         return
     try:
         with zipfile.ZipFile(path) as archive:
             whole = sum(part.file_size for part in archive.infolist())
     except zipfile.BadZipFile:
-        return  # which reading it will tell
+        return  # reading it will report the error
     size = path.stat().st_size
     if whole > UNPACKED and whole > RATIO * size:
         raise ReadError(
@@ -279,29 +279,29 @@ def check_unpacked(path: Path) -> None:
 
 
 def as_names(values: Iterable[object]) -> Names:
-    """Names of objects or of classes as text; None where one is missing."""
+    """Return names of objects or of classes as text; None if missing."""
     return np.array([None if value is None else str(value) for value in values], dtype=object)
 
 
 def folded(word: str) -> str:
-    """A word whatever its capitals and blanks."""
+    """Return a word without differences in case and blanks."""
     return " ".join(str(word).casefold().split())
 
 
 def short(value: object, most: int = 24) -> str:
-    """A value in a sentence."""
+    """Return a value for a sentence."""
     text = " ".join(str(value).split())
     return text if len(text) <= most else text[: most - 1] + "…"
 
 
 def brief(error: Exception) -> str:
-    """What another library said, in a sentence."""
+    """Return another library's error message for a sentence."""
     return short(str(error).splitlines()[0] if str(error) else type(error).__name__, 120).rstrip(". ")
 
 
 @contextmanager
 def readable(path: Path, what: str) -> Iterator[None]:
-    """Whatever another library raises on a damaged file, as a ``ReadError``."""
+    """Turn any exception of another library on a damaged file into a ``ReadError``."""
     try:
         yield
     except ReadError:
@@ -311,14 +311,14 @@ def readable(path: Path, what: str) -> Iterator[None]:
 
 
 def check_names(path: Path, names: Iterable[str], remedy: str = "") -> None:
-    """Refuse a name that two columns share."""
+    """Raise an error for duplicate column names."""
     twice = next((name for name, count in Counter(names).items() if count > 1), None)
     if twice is not None:
         raise ReadError(f"{path} has more than one column called {short(twice)}: give each a name of its own{remedy}.")
 
 
 def own_names(names: Sequence[str]) -> tuple[list[str], list[str]]:
-    """A name of its own for every column, the second "x" being "x (2)", and what to say about it.
+    """Return unique column names, with the second "x" as "x (2)", and a remark about it.
 
     Examples
     --------
@@ -338,13 +338,13 @@ def own_names(names: Sequence[str]) -> tuple[list[str], list[str]]:
 
 
 def renamed(absent: Sequence[str], columns: Sequence[str]) -> str:
-    """Which column of a file is meant by the first that it lacks, where one is called nearly so."""
+    """Return which column of a file is probably meant by the first missing one, if any has a similar name."""
     near = closest(absent[0], columns)
     return f" If its {short(near)} is the same in the same unit, rename it to {short(absent[0])}." if near else ""
 
 
 def existing(path: Path, columns: Sequence[str], name: str) -> str:
-    """A column by its name; a number that is no name counts columns from 1."""
+    """Return a column by its name; a number that is no name counts columns from 1."""
     if name not in columns and name.isdecimal() and 1 <= int(name) <= len(columns):
         return columns[int(name) - 1]
     if name not in columns:

@@ -1,4 +1,4 @@
-"""One column of a table: numbers, categories, dates, names of the rows, or nothing to cluster by."""
+"""Interpretation of one column: numbers, categories, dates, names of the rows, or nothing to cluster by."""
 
 from __future__ import annotations
 
@@ -47,12 +47,12 @@ if TYPE_CHECKING:
     from softecm.spaces.base import ColumnKind
 
 
-EXACT = 2.0**53  # floats below are whole numbers to the last digit
+EXACT = 2.0**53  # floats below are exact for integers
 
 
 @dataclass(frozen=True)
 class Understood:
-    """Values to cluster by (None: left out), the column in words, remarks."""
+    """Values to cluster by (None: excluded), the column in words, remarks."""
 
     values: pd.Series | None
     column: Column
@@ -61,23 +61,23 @@ class Understood:
 
 @dataclass
 class FileContext:
-    """What is known of the file when a column is looked at."""
+    """What is known about the file when a column is interpreted."""
 
     path: Path
     options: ReadOptions  # with every column by its name
-    text: bool  # whether cells are as people wrote them
+    text: bool  # whether cells are raw text
     first: str = ""  # the name of the first column
-    decimal: str = ""  # the decimal sign that the file or the user shows
+    decimal: str = ""  # the decimal sign shown by the file or given by the user
     dates: DateFormats = field(default_factory=lambda: DateFormats({}))
-    order: str = ""  # of day and month, as another column proves it
+    order: str = ""  # of day and month, as proved by another column
     levels: dict[str, tuple[str, ...]] = field(
         default_factory=dict
-    )  # of columns said to be ordered, empty: a known scale
-    units: dict[str, UnitChoice] = field(default_factory=dict)  # that the user wants, by column
+    )  # of columns declared ordered; empty: a known scale
+    units: dict[str, UnitChoice] = field(default_factory=dict)  # the user's choice, by column
 
     @staticmethod
     def of(path: Path, sheet: Sheet, options: ReadOptions) -> FileContext:
-        """Of a table."""
+        """Return the context of a table."""
         frame = sheet.frame
         formats = DateFormats.of(options.dates, [str(name) for name in frame.columns])
         decimal = signs(options.decimal, options.thousands)[0] or sheet.decimal
@@ -90,7 +90,7 @@ class FileContext:
         return context
 
     def _proved_order(self, frame: pd.DataFrame) -> str:
-        """Day before month or after it, where a column leaves no doubt and no other contradicts it."""
+        """Return the order of day and month, if a column is unambiguous and no other contradicts it."""
         orders = set()
         for name in frame.columns:
             if is_text(frame[name]) and look_like_dates(frame[name]):
@@ -102,7 +102,7 @@ class FileContext:
         return orders.pop() if len(orders) == 1 else ""
 
     def dates_of(self, name: str, column: pd.Series) -> Dates | None:
-        """A column as dates, None where it holds none; asks for the format where two would do."""
+        """Return a column as dates, None if it holds none; raise an error that asks for the format if two fit."""
         is_date_column = name in self.dates.formats
         if not is_date_column and (self.dates.off or not self.text):
             return None
@@ -134,7 +134,7 @@ class FileContext:
             ) from None
 
     def numbers_of(self, name: str, column: pd.Series, known: Written | None = None) -> ParsedNumbers | None:
-        """A column of text as numbers; asks for the signs where two readings would do."""
+        """Return a text column as numbers; raise an error that asks for the signs if two readings are possible."""
         try:
             numbers = read_numbers(column, self.decimal, known, choice := self.units.get(name))
         except MixedUnits as mixed:
@@ -153,7 +153,7 @@ class FileContext:
 
 
 def _mixture(path: Path, name: str, counts: Mapping[str, int]) -> str:
-    """What to do about a column in several units."""
+    """Return how to handle a column in several units."""
     cells = [f"{f'in {unit}' if unit else 'without a unit'} ({number_of(n, 'cell')})" for unit, n in counts.items()]
     first, *others = sorted((unit for unit in counts if unit), key=counts.__getitem__, reverse=True)
     keeps = "reads all of them so" if not others else "keeps that unit, and cells in others are missing"
@@ -169,7 +169,7 @@ def _mixture(path: Path, name: str, counts: Mapping[str, int]) -> str:
 
 
 def understood_column(column: pd.Series, context: FileContext, *, may_be_id: bool) -> Understood:
-    """What a column is for.
+    """Interpret a column.
 
     Parameters
     ----------
@@ -208,7 +208,7 @@ def understood_column(column: pd.Series, context: FileContext, *, may_be_id: boo
 
 
 def _recognised(name: str, column: pd.Series, context: FileContext, *, may_be_id: bool) -> Understood | None:
-    """A column of dates, or of text that means dates or numbers; None for any other."""
+    """Interpret a column of dates, or of text that means dates or numbers; None for any other."""
     if column.dtype.kind in "mM":
         return Understood(column, Column(name, "date", shown(column), missing_in(column), "dates"))
     dates = context.dates_of(name, column)
@@ -227,7 +227,7 @@ def _recognised(name: str, column: pd.Series, context: FileContext, *, may_be_id
 
 
 def _number(context: FileContext, column: pd.Series, described: Column, *, may_be_id: bool) -> Understood:
-    """A column of numbers, unless it is always the same or names the rows."""
+    """Interpret a numeric column, unless it is constant or names the rows."""
     from softecm.spaces.column_roles import BY_NAME, is_dense, number_names_rows
 
     name, values, gaps = described.name, column.to_numpy(), described.gaps
@@ -250,7 +250,7 @@ def _number(context: FileContext, column: pd.Series, described: Column, *, may_b
 
 
 def _whole_numbers(values: NDArray[Any]) -> NDArray[Any]:
-    """The numbers of a column with a few gaps, where all of them are whole; else none."""
+    """Return the numbers of a column with few missing cells, if all are integers; else none."""
     numbers = values[~np.isnan(values)] if values.dtype.kind == "f" else values[:0]
     return numbers.astype(np.int64) if (np.abs(numbers) < EXACT).all() and (numbers % 1 == 0).all() else values[:0]
 
@@ -265,24 +265,24 @@ def _date(name: str, dates: Dates) -> Understood:
 
 
 def _no_times(name: str, odd: pd.Series, kind: str) -> tuple[str, ...]:
-    """What is said of cells that are no dates, or no durations."""
+    """Return a remark about cells that are no dates, or no durations."""
     return (cells_remark(name, odd, f"is not a {kind} and counts", f"are not {kind}s and count"),) if len(odd) else ()
 
 
 def is_text(column: pd.Series) -> bool:
-    """Whether a column holds text, perhaps beside other things."""
+    """Whether a column holds text, perhaps among other values."""
     from pandas.api import types
 
     return bool(types.is_object_dtype(column.dtype) or types.is_string_dtype(column.dtype)) and not _binary(column)
 
 
 def is_plain(column: pd.Series, kinds: str) -> bool:
-    """Whether a column is a NumPy array of one of some kinds, by their letters."""
+    """Whether a column is a NumPy array of one of these kinds, by their letters."""
     return isinstance(column.dtype, np.dtype) and column.dtype.kind in kinds
 
 
 def missing_in(column: pd.Series) -> int:
-    """How many cells are empty; quick for plain numbers, of which a table may have thousands of columns."""
+    """Return the number of missing cells; fast for plain numbers, of which a table may have thousands of columns."""
     if is_plain(column, "f"):
         return int(np.isnan(column.to_numpy()).sum())
     return int(column.isna().sum())
@@ -295,7 +295,7 @@ def _binary(column: pd.Series) -> bool:
 
 
 def expected_column(context: FileContext, column: pd.Series, kind: ColumnKind, written: Written) -> Understood:
-    """A column as what a fitted model wants it, whatever it looks like; ``written`` as in the fit's file."""
+    """Read a column as a fitted model requires, whatever its content; ``written`` is the notation in the fit's file."""
     name, remarks = str(column.name), tuple[str, ...]()
     if kind == "category":
         if _binary(column):
@@ -314,7 +314,7 @@ def expected_column(context: FileContext, column: pd.Series, kind: ColumnKind, w
 
 
 def _typed_dates(column: pd.Series) -> pd.Series:
-    """Dates as such where they are Python's own, as from Parquet."""
+    """Convert Python's own dates, as from Parquet."""
     import pandas as pd
 
     if column.dtype == object and pd.api.types.infer_dtype(column, skipna=True) in ("date", "datetime"):
@@ -325,7 +325,7 @@ def _typed_dates(column: pd.Series) -> pd.Series:
 def _as_times(
     context: FileContext, name: str, column: pd.Series, kind: ColumnKind, written: Written
 ) -> tuple[pd.Series, tuple[str, ...]]:
-    """A column that must hold dates, or durations, as such; a few cells that are none are missing, and said."""
+    """Convert a column that must hold dates or durations; a few invalid cells are missing, with a remark."""
     import pandas as pd
 
     if column.dtype.kind == {"date": "M", "duration": "m"}[kind]:
@@ -334,7 +334,7 @@ def _as_times(
         text = column if is_text(column) or written.dates == "%Y%m%d" else column.where(column.isna())
         parsed, example = _known_dates(context, name, text, written), _like(written)
     else:
-        text = column.where(column.map(lambda v: isinstance(v, str)))  # numbers count nobody knows what
+        text = column.where(column.map(lambda v: isinstance(v, str)))  # the meaning of numbers would be unknown
         parsed, example = _durations(text), "2 days 03:00:00"
     if parsed is not None and not (column.notna() & text.isna()).any():
         return parsed.values, _no_times(name, parsed.odd, kind)
@@ -350,13 +350,13 @@ def _as_times(
 
 
 def _known_dates(context: FileContext, name: str, text: pd.Series, written: Written) -> Dates | None:
-    """Dates in the form that was asked for, or that the fit's file had."""
+    """Return dates in the requested form, or that of the fit's file."""
     known = context.dates.formats.get(name) or context.dates.order or written.dates
     return read_dates(text, known) if known else context.dates_of(name, text)
 
 
 def _durations(text: pd.Series) -> Dates | None:
-    """Text as durations; None where too few cells are."""
+    """Return text as durations; None if too few cells are."""
     import pandas as pd
 
     times = pd.to_timedelta(text, errors="coerce")
@@ -365,7 +365,7 @@ def _durations(text: pd.Series) -> Dates | None:
 
 
 def _like(written: Written) -> str:
-    """How dates of a column are to be written."""
+    """Return the required notation of a column's dates."""
     return "2020-12-31 or 2020-12-31 08:30" if written.dates in ("", ISO) else in_words(written.dates)
 
 
@@ -399,13 +399,13 @@ def _category(name: str, column: pd.Series, *, explicit: bool, may_be_id: bool, 
 
 
 def _answers(column: pd.Series) -> list[str]:
-    """The different words of a column that are answers."""
+    """Return the distinct words of a column that are answers."""
     words = stripped(column)
     return list(words[~words.isin(no_answers(words))].dropna().unique())
 
 
 def _ordered(context: FileContext, name: str, column: pd.Series) -> Understood:
-    """A column of answers in an order."""
+    """Interpret a column of ordered answers."""
     words = stripped(column)
     empty = no_answers(words) if context.text else words[:0]
     values = in_order(context.path, words.mask(words.isin(empty), None), context.levels.get(name, ()))
@@ -416,7 +416,7 @@ def _ordered(context: FileContext, name: str, column: pd.Series) -> Understood:
 
 
 def _spellings(words: pd.Series) -> tuple[str, ...]:
-    """The most frequent spelling of each word, where some differ in capitals alone; else empty."""
+    """Return the most frequent spelling of each word, if some differ only in case; else empty."""
     counts = words.value_counts()
     best: dict[str, str] = {}
     for word in counts.index:
@@ -425,7 +425,7 @@ def _spellings(words: pd.Series) -> tuple[str, ...]:
 
 
 def spelled_alike(words: pd.Series, spellings: tuple[str, ...]) -> pd.Series:
-    """Words in the given spellings, whatever their capitals; others as they are."""
+    """Return words in the given spellings, ignoring case; others unchanged."""
     if not spellings:
         return words
     known = {word.casefold(): word for word in spellings}
@@ -439,7 +439,7 @@ def _merged(words: pd.Series, alike: pd.Series) -> str:
 
 
 def stripped(column: pd.Series) -> pd.Series:
-    """Text without blanks around it; numbers and truth values as text; gaps stay gaps."""
+    """Return stripped text, with numbers and booleans as text; missing cells stay missing."""
     import pandas as pd
 
     if isinstance(column.dtype, pd.CategoricalDtype):
@@ -452,7 +452,7 @@ def stripped(column: pd.Series) -> pd.Series:
 
 
 def _nearly_numbers(name: str, words: pd.Series) -> str:
-    """A remark where a few words keep a column from being numbers."""
+    """Return a remark if a few words keep a column from being numeric."""
     import pandas as pd
 
     filled = words.dropna()
@@ -468,7 +468,7 @@ def _nearly_numbers(name: str, words: pd.Series) -> str:
 def as_numbers(
     context: FileContext, name: str, column: pd.Series, written: Written | None = None
 ) -> tuple[pd.Series, tuple[str, ...]]:
-    """A column that must hold numbers, and remarks; ``written`` as in the fit, a few other cells count as missing."""
+    """Read a column that must hold numbers, with remarks; with the fit's ``written``, a few other cells are missing."""
     import pandas as pd
 
     known = None if written == Written() or context.options.decimal is not None else written
@@ -482,7 +482,7 @@ def as_numbers(
         numbers, odd = parsed.values, parsed.odd
         if name not in context.units and parsed.foreign:
             odd = pd.concat([odd, *parsed.foreign.values()]).sort_index()
-    elif column.dtype.kind in "mMc":  # of dates pandas would count nanoseconds
+    elif column.dtype.kind in "mMc":  # for dates pandas would return nanoseconds
         numbers, odd = pd.Series(np.nan, column.index), column.dropna()
     else:
         numbers = pd.to_numeric(column, errors="coerce")
@@ -502,7 +502,7 @@ def as_numbers(
 
 
 def check_finite(path: Path, name: str, column: pd.Series) -> None:
-    """Refuse infinite numbers, with their place."""
+    """Raise an error for infinite numbers, with their position."""
     if not is_plain(column, "f"):
         return
     infinite = np.isinf(column.to_numpy())
@@ -515,12 +515,12 @@ def check_finite(path: Path, name: str, column: pd.Series) -> None:
 
 
 def words(column: pd.Series) -> Names:
-    """Names of rows or of classes as text; None where one is missing."""
+    """Return names of rows or of classes as text; None if missing."""
     return as_names(column.astype(object).where(column.notna(), None))
 
 
 def shown(column: pd.Series) -> str:
-    """Range of numbers and dates, or the most frequent categories."""
+    """Return the range of numbers and dates, or the most frequent categories."""
     if not missing_in(column) < len(column):
         return "empty"
     filled = column.dropna()

@@ -1,4 +1,4 @@
-"""Dates as people write them: ISO, day.month.year, month/day/year, names of months, with or without a time of day."""
+"""Dates in usual notations: ISO, day.month.year, month/day/year, names of months, with or without a time of day."""
 
 from __future__ import annotations
 
@@ -51,24 +51,24 @@ SHOWN = {"%d": "day", "%m": "month", "%b": "month", "%B": "month", "%Y": "year",
 
 @dataclass(frozen=True)
 class Dates:
-    """A column of text as dates."""
+    """A text column as dates."""
 
-    values: pd.Series  # NaT for gaps
+    values: pd.Series  # NaT if missing
     format: str
-    odd: pd.Series  # cells that are none
+    odd: pd.Series  # invalid cells
 
 
 @dataclass(frozen=True)
 class DateFormats:
-    """What ``--dates`` said."""
+    """The value of ``--dates``."""
 
-    formats: dict[str, str]  # by column; empty: to be found out
+    formats: dict[str, str]  # by column; empty: to be inferred
     order: str = ""  # of all columns: dmy, mdy, ymd or a format
     off: bool = False
 
     @staticmethod
     def of(entries: Sequence[str], columns: Sequence[str]) -> DateFormats:
-        """From entries such as ``when``, ``when=%d.%m.%Y``, ``dmy`` or ``none``; refused where one is neither."""
+        """Parse entries such as ``when``, ``when=%d.%m.%Y``, ``dmy`` or ``none``; raise an error for others."""
         formats: dict[str, str] = {}
         order, off = "", False
         for entry in entries:
@@ -100,7 +100,7 @@ def _checked(form: str, entry: str) -> str:
 
 
 class TwoOrders(Exception):
-    """A column whose dates may be day first or month first: an example, and both formats."""
+    """A column with ambiguous order of day and month: an example, and both formats."""
 
     def __init__(self, example: str, formats: tuple[str, str]) -> None:
         super().__init__(example)
@@ -108,13 +108,13 @@ class TwoOrders(Exception):
 
 
 def look_like_dates(column: pd.Series) -> bool:
-    """Whether most of the first cells have the look of dates; quick."""
+    """Whether most of the first cells look like dates; fast."""
     cells = as_text(column.dropna().iloc[:SAMPLE])
     return bool(len(cells)) and sum(LIKE.fullmatch(cell) is not None for cell in cells) >= 0.7 * len(cells)
 
 
 def whole_numbers_as_dates(column: pd.Series, *, explicit: bool) -> pd.Series | None:
-    """Numbers such as 20241231 as text, where the column is called a date, or said to be one, and all are."""
+    """Return numbers such as 20241231 as text, if the column's name or the user declares dates, and all are."""
     import pandas as pd
 
     if column.dtype.kind not in "iu" or not (explicit or MEANT.search(str(column.name))):
@@ -126,18 +126,18 @@ def whole_numbers_as_dates(column: pd.Series, *, explicit: bool) -> pd.Series | 
 
 
 def read_dates(column: pd.Series, form: str = "", *, hint: str = "") -> Dates | None:
-    """A column of text as dates; None where too few of its cells are.
+    """Return a text column as dates; None if too few of its cells are.
 
     Parameters
     ----------
     column : pandas Series
-    form : a format, or an order (dmy, mdy, ymd), where it is known
-    hint : the order that another column of the file proves
+    form : a format, or an order (dmy, mdy, ymd), if known
+    hint : the order proved by another column of the file
 
     Raises
     ------
     TwoOrders
-        Where all cells may be day first and month first, with another meaning.
+        If all cells may be day first and month first, with different meanings.
     """
     import pandas as pd
 
@@ -157,7 +157,7 @@ def read_dates(column: pd.Series, form: str = "", *, hint: str = "") -> Dates | 
 
 
 def _format(different: pd.Series, form: str, hint: str) -> str:
-    """The format of the most of different cells; empty where too few have one."""
+    """Return the most frequent format of the distinct cells; "" if too few have one."""
     counts: list[tuple[str, int]] = []
     for candidate in _candidates(different, form) if len(different) else ():
         wrong = int(_parsed(different, candidate).isna().sum())
@@ -170,13 +170,13 @@ def _format(different: pd.Series, form: str, hint: str) -> str:
 
 
 def no_dates(column: pd.Series, form: str) -> pd.Series:
-    """The cells of a column that are no dates of a format; all of them where it is not known."""
+    """Return the cells of a column without this date format; all of them if it is unknown."""
     filled = as_text(column)
     return filled[_parsed(filled, form).isna()] if "%" in form or form == ISO else filled
 
 
 def _candidates(cells: pd.Series, form: str) -> list[str]:
-    """The formats that fit most of the first cells."""
+    """Return the formats that fit most of the first cells."""
     if "%" in form or form == ISO:
         return [form]
     first = cells.iloc[:SAMPLE]
@@ -189,7 +189,7 @@ def _candidates(cells: pd.Series, form: str) -> list[str]:
 
 
 def _parsed(cells: pd.Series, form: str) -> pd.Series:
-    """Dates, NaT where a cell has another form; moments of the same zone or of none."""
+    """Return dates, NaT for cells of another form; moments of the same zone or of none."""
     import warnings
 
     import pandas as pd
@@ -200,18 +200,18 @@ def _parsed(cells: pd.Series, form: str) -> pd.Series:
 
 
 def _order(form: str) -> str:
-    """Day, month and year as they stand in a format: dmy, mdy, ymd."""
+    """Return the order of day, month and year in a format: dmy, mdy, ymd."""
     return "".join(PARTS.get(sign, "") for sign in re.findall("%(.)", form))
 
 
 def order_of(form: str) -> str:
-    """The order that a column proves for others of its kind; empty for those that need no proof."""
+    """Return the order that a column proves for others; "" for unambiguous formats."""
     order = _order(form)[:3]
     return order if order in ("dmy", "mdy") and re.match("%[dm][/-]%[dm]", form) else ""
 
 
 def _one_order(cells: pd.Series, formats: Sequence[str], wanted: str) -> str:
-    """The format; day before month or after it must be told by the cells or by the user."""
+    """Return the format; the cells or the user must decide the order of day and month."""
     if len(formats) == 1:
         return formats[0]
     first, second = formats[:2]
@@ -228,7 +228,7 @@ def _one_order(cells: pd.Series, formats: Sequence[str], wanted: str) -> str:
 
 
 def in_words(form: str) -> str:
-    """A format for people.
+    """Return a readable format.
 
     Examples
     --------

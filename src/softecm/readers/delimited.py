@@ -1,4 +1,4 @@
-"""Delimited text: CSV, tab-separated, blanks; how it is written is found out by ``sniff``."""
+"""Delimited text: CSV, tabs, blanks; ``sniff`` infers the dialect."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ LAST = "the last line has one cell and is skipped."
 
 
 def read_delimited(path: Path, options: ReadOptions) -> Sheet:
-    """The table, with columns called "column 1" ... where the file does not name them."""
+    """Return the table, with columns called "column 1" ... if the file does not name them."""
     import pandas as pd
 
     dialect = sniff(path, options)
@@ -43,7 +43,7 @@ def read_delimited(path: Path, options: ReadOptions) -> Sheet:
 
 
 def _categories(path: Path, dialect: Dialect, options: ReadOptions) -> Sequence[str]:
-    """The columns that are categories whatever they look like, by what was asked or by what a model wants."""
+    """Return the columns that are categories regardless of content, by the user's options or a model's needs."""
     expected, names = options.expected, dialect.names
     if expected is not None:
         wanted = zip(expected.names or (), expected.kinds, strict=False)
@@ -54,11 +54,11 @@ def _categories(path: Path, dialect: Dialect, options: ReadOptions) -> Sequence[
 
 
 def _arguments(dialect: Dialect) -> dict[str, object]:
-    """What pandas is to be told."""
+    """Return the arguments for pandas."""
     divided = {"sep": r"\s+"} if dialect.delimiter == BLANKS else {"sep": dialect.delimiter or "\x1f"}
     return {
         **divided,
-        "float_precision": "round_trip",  # the number that is written, to the last bit: seeds depend on it
+        "float_precision": "round_trip",  # exact numbers: seeds depend on the last bit
         "encoding": dialect.encoding,
         "header": 0 if dialect.header else None,
         "skiprows": list(dialect.skipped),

@@ -1,4 +1,4 @@
-"""Formats that a library turns into a pandas data frame in one call: Parquet, Feather, workbooks, ARFF."""
+"""Formats read by a library into a pandas data frame: Parquet, Feather, workbooks, ARFF."""
 
 from __future__ import annotations
 
@@ -18,18 +18,18 @@ from softecm.readers.sniff import MOST_ABOVE
 if TYPE_CHECKING:
     import pandas as pd
 
-ENGINE: Literal["calamine"] = "calamine"  # reads .xlsx, .xls and .ods alike
+ENGINE: Literal["calamine"] = "calamine"  # reads .xlsx, .xls and .ods
 
 
 def sheet(path: Path, options: ReadOptions, load: Callable[[], pd.DataFrame]) -> Sheet:
-    """The frame that ``load`` returns, or a ``ReadError``.
+    """Return the frame of ``load``, or raise a ``ReadError``.
 
     Parameters
     ----------
     path : Path
     options : ReadOptions
     load : callable
-        Returns the data frame; may raise anything.
+        Returns the data frame; may raise any exception.
     """
     kind = path.suffix.lower()[1:]
     with readable(path, f".{kind}"), warnings.catch_warnings(action="ignore"):
@@ -39,7 +39,7 @@ def sheet(path: Path, options: ReadOptions, load: Callable[[], pd.DataFrame]) ->
 
 
 def without_marks(frame: pd.DataFrame, options: ReadOptions) -> pd.DataFrame:
-    """The table with missing values where cells hold one of the user's markers, as text or as numbers."""
+    """Return the table with cells missing that hold one of the user's markers, as text or as numbers."""
     marks: list[object] = list(options.missing or ())
     for mark in options.missing or ():
         with suppress(ValueError):
@@ -49,7 +49,7 @@ def without_marks(frame: pd.DataFrame, options: ReadOptions) -> pd.DataFrame:
 
 
 def read_parquet(path: Path, options: ReadOptions) -> Sheet:
-    """The whole table; larger files are read block by block elsewhere."""
+    """Return the whole table; larger files are read by blocks elsewhere."""
 
     def load() -> pd.DataFrame:
         import pandas as pd
@@ -63,18 +63,18 @@ def read_parquet(path: Path, options: ReadOptions) -> Sheet:
 
 
 def parquet_shape(path: Path) -> tuple[int, int]:
-    """Rows and columns, from the end of the file; (0, 0) for a damaged file: reading it reports that."""
+    """Return rows and columns, from the end of the file; (0, 0) for a damaged file, which reading reports."""
     try:
         from pyarrow import parquet
 
         about = parquet.read_metadata(path)
-    except Exception:  # whatever pyarrow raises
+    except Exception:  # any exception of pyarrow
         return 0, 0
     return int(about.num_rows), int(about.num_columns)
 
 
 def read_feather(path: Path, options: ReadOptions) -> Sheet:
-    """The whole table."""
+    """Return the whole table."""
 
     def load() -> pd.DataFrame:
         import pandas as pd
@@ -87,7 +87,7 @@ def read_feather(path: Path, options: ReadOptions) -> Sheet:
 
 
 def _check_text(schema: Any, load: Callable[[list[str]], Any]) -> None:
-    """Refuse duplicate column names, and text that is not UTF-8 before pandas takes it for text."""
+    """Raise an error for duplicate column names, and for text that is not UTF-8 before pandas converts it."""
     import pyarrow as pa
 
     duplicate = next((name for name, count in Counter(schema.names).items() if count > 1), None)
@@ -102,7 +102,7 @@ def _check_text(schema: Any, load: Callable[[list[str]], Any]) -> None:
 
 
 def read_arff(path: Path, options: ReadOptions) -> Sheet:
-    """The table, with text decoded and ``?`` as a missing value."""
+    """Return the table, with decoded text and ``?`` as missing value."""
     return sheet(path, options, lambda: _arff_frame(path))
 
 
@@ -128,7 +128,7 @@ def _arff_frame(path: Path) -> pd.DataFrame:
 
 
 def read_excel(path: Path, options: ReadOptions) -> Sheet:
-    """One sheet of an Excel or OpenDocument file: the first, unless the options name another."""
+    """Return one sheet of an Excel or OpenDocument file: the first, unless the options name another."""
     notes: list[str] = []
     table = sheet(path, options, lambda: _excel_frame(path, options, notes))
     return replace(table, text=True, notes=tuple(notes))
@@ -167,7 +167,7 @@ def _excel_frame(path: Path, options: ReadOptions, notes: list[str]) -> pd.DataF
 
 
 def _rows_above(first: pd.DataFrame) -> int:
-    """How many rows stand above the names of the columns: with few cells, such as a title."""
+    """Return the number of rows above the column names: with few cells, such as a title."""
     filled = first.notna().sum(axis=1).to_numpy()
     width = first.shape[1]
     table = (filled > max(1, width // 2)).nonzero()[0] if width > 2 else []

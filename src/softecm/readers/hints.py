@@ -1,4 +1,4 @@
-"""Questions about a table that was read: rows that look like steps of series, rare words that look like typos."""
+"""Questions about a table: rows that look like steps of series, rare words that look like typos."""
 
 from __future__ import annotations
 
@@ -16,19 +16,19 @@ if TYPE_CHECKING:
     import pandas as pd
 
 MOST_COLUMNS = 8  # that may name a series, or its time
-SHOWN = 3  # columns of values, or words, that are listed
-COMMON = 0.5  # part of the rows whose time another series has, too
-FEWEST = 3  # series, and steps of one on average
-OFTEN, RARE = 20, 20  # rows of the frequent word; how many times more frequent it is
+SHOWN = 3  # columns of values, or words
+COMMON = 0.5  # share of the rows whose time another series also has
+FEWEST = 3  # series, and mean number of steps
+OFTEN, RARE = 20, 20  # rows of the frequent word; its minimum ratio to the rare one
 MOST_LEVELS = 200  # words of a column: with more, it is hardly a category
 
 
 def step_hint(columns: Sequence[Column], data: Mapping[str, pd.Series]) -> str:
-    """How to read rows as steps of series, where they look like that; else empty.
+    """Return how to read rows as steps of series, if they look like that; else "".
 
-    They do where the rows of each name in one column follow each other, and another column rises within each name and
-    begins anew with the next; or where names repeat in any order, at dates that don't repeat for a name and that most
-    rows share with other names.
+    They do if the rows of each name in one column are consecutive, and another column increases within each name and
+    restarts with the next; or if names repeat in any order, at dates that are unique for a name and that most rows
+    share with other names.
     """
     first = [c for c in columns if c.name in data][:MOST_COLUMNS]
     for who in first:
@@ -52,7 +52,7 @@ def step_hint(columns: Sequence[Column], data: Mapping[str, pd.Series]) -> str:
 
 
 def _shares_times(names: pd.Series, times: pd.Series) -> bool:
-    """Whether every name has several times, all different, which most rows share with other names."""
+    """Whether every name has several distinct times, which most rows share with other names."""
     counts = names.value_counts()
     if len(counts) < FEWEST or counts.median() < FEWEST or names.isna().any() or times.isna().any():
         return False
@@ -61,7 +61,7 @@ def _shares_times(names: pd.Series, times: pd.Series) -> bool:
 
 
 def _starts(names: pd.Series) -> NDArray[np.intp] | None:
-    """Where the rows of each name begin; None where they are scattered, or too few."""
+    """Return the first row of each name; None if names are scattered, or too few."""
     codes, different = names.factorize()
     starts = np.flatnonzero(np.diff(codes, prepend=-1))
     whole = (codes >= 0).all() and len(starts) == len(different)
@@ -78,7 +78,7 @@ def _rises(times: pd.Series, starts: NDArray[np.intp]) -> bool:
 
 
 def typo_hints(columns: Mapping[str, pd.Series]) -> list[str]:
-    """A question for each column with rare words that look like a frequent one.
+    """Return a question for each column with rare words that resemble a frequent one.
 
     Examples
     --------
@@ -98,7 +98,7 @@ def typo_hints(columns: Mapping[str, pd.Series]) -> list[str]:
 
 
 def _typos(column: pd.Series) -> list[str]:
-    """Rare words, each with its number of rows and the frequent word that it resembles."""
+    """Return rare words, each with its number of rows and the frequent word that it resembles."""
     counts = {word: int(n) for word, n in column.value_counts().items() if isinstance(word, str) and word.isalpha()}
     if len(counts) > MOST_LEVELS:
         return []
@@ -112,7 +112,7 @@ def _typos(column: pd.Series) -> list[str]:
 
 
 def _one_slip(a: str, b: str) -> bool:
-    """Whether one letter is missing, added or another, two are exchanged, or only capitals differ."""
+    """Whether one letter is missing, added or different, two are swapped, or only case differs."""
     start = 0
     while start < min(len(a), len(b)) and a[start] == b[start]:
         start += 1

@@ -1,4 +1,4 @@
-"""Numbers as people write them: thousands set apart, money, percent, units, limits of detection, gaps in words."""
+"""Numbers in usual notations: thousands separators, money, percent, units, detection limits, missing-value words."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from softecm.readers.units import (
 if TYPE_CHECKING:
     import pandas as pd
 
-BLANKS_WITHIN = " \u00a0\u202f'’"  # signs between thousands that are never a decimal sign
+BLANKS_WITHIN = " \u00a0\u202f'’"  # thousands separators that are never a decimal sign
 MONEY = (
     r"(?:US\$|A\$|C\$|R\$|[$€£¥₹₽₩₺₴₪฿]|Fr\.|kr\.?|zł|Kč|Rs\.?|"
     r"(?:USD|EUR|GBP|CHF|JPY|CNY|INR|SEK|NOK|DKK|PLN|CZK|HUF|AUD|CAD|NZD|BRL|ZAR|MXN|TRY)\b)"
@@ -43,32 +43,32 @@ FEET = re.compile(
     r"(\d{1,2})\s*(?:['’′]\s*(?:(\d{1,2})\s*(?:\"|''|[”″])?)?|(?:ft\.?|feet)\s*(\d{1,2})\s*(?:in\.?|inch(?:es)?|[\"”″])?)",
     re.IGNORECASE,
 )
-#: Thousands set apart twice, or once with a decimal sign behind: there is one way to read it.
+#: Two thousands separators, or one before a decimal sign: unambiguous.
 GROUPED = re.compile(r"[1-9]\d{0,2}(?:(?:,\d{3}){2,}(?:\.\d*)?|,\d{3}\.\d*|(?:\.\d{3}){2,}(?:,\d*)?|\.\d{3},\d*)")
-CODE = r"0\d+"  # of a post office, say: without its first digit it would be another
-MEASURED, MOST_UNITS = 10, 3  # different cells of measurements, and units that they are in; with others they are names
+CODE = r"0\d+"  # a postal code, say: its leading zero matters
+MEASURED, MOST_UNITS = 10, 3  # distinct cells of measurements, and their units; otherwise they are names
 INFINITE = re.compile(r"([+-]?)inf(?:inity)?", re.IGNORECASE)
 FEW, PART, ONE_WORD = (
     2,
     0.1,
     0.5,
-)  # odd cells that count as gaps: so many, such a part, such a part where all are one word
-ZERO_WORDS = ("", "-", "--", "–", "—")  # in a column of numbers a dash is an empty cell, however many there are
+)  # limits of invalid cells that count as missing: number, share, and share if all are one word
+ZERO_WORDS = ("", "-", "--", "–", "—")  # in a numeric column a dash is an empty cell, however many there are
 
 
 @dataclass(frozen=True)
 class Spelled:
-    """One cell taken apart."""
+    """A parsed cell."""
 
-    whole: str  # digits, with the signs between them
+    whole: str  # digits with separators
     negative: bool
     power: str
     unit: str
-    limit: bool  # "<0.5": below what could be measured
+    limit: bool  # "<0.5": below the detection limit
 
     @property
     def evidence(self) -> str:
-        """The decimal sign that this cell proves; "?." or "?," where its one sign may be either; empty without any."""
+        """The decimal sign proved by this cell; "?." or "?," if its only sign is ambiguous; "" without any."""
         digits = self.whole
         if any(sign in digits for sign in BLANKS_WITHIN):
             return next((sign for sign in (".", ",") if sign in digits), "")
@@ -82,7 +82,7 @@ class Spelled:
         return f"?{sign}" if either else sign
 
     def number(self, decimal: str) -> float:
-        """Its value; NaN where the signs between its digits are in no order."""
+        """Return its value; NaN if the separators are inconsistent."""
         if self.unit == "inf":
             return -np.inf if self.negative else np.inf
         between = "," if decimal == "." else "."
@@ -97,12 +97,12 @@ class Spelled:
 
     @property
     def between(self) -> str:
-        """The first sign among the digits that is neither comma nor point."""
+        """The first separator that is neither comma nor point."""
         return next((sign for sign in self.whole if sign in BLANKS_WITHIN), "")
 
 
 def spelled(text: str) -> Spelled | None:
-    """A cell taken apart; None where it is no number.
+    """Parse a cell; None if it is no number.
 
     Examples
     --------
@@ -131,18 +131,18 @@ def spelled(text: str) -> Spelled | None:
 
 @dataclass(frozen=True)
 class ParsedNumbers:
-    """A column of text as numbers."""
+    """A text column as numbers."""
 
-    values: pd.Series  # NaN for gaps
+    values: pd.Series  # NaN if missing
     written: Written
-    odd: pd.Series  # cells that are none
+    odd: pd.Series  # invalid cells
     limits: pd.Series  # cells that are the end of a range, such as <0.5
     decimals: bool = True  # whether a cell has a decimal sign
     foreign: Mapping[str, pd.Series] = field(default_factory=dict)  # cells in other units, which are missing
-    converted: Mapping[str, int] = field(default_factory=dict)  # how many cells were in another unit
+    converted: Mapping[str, int] = field(default_factory=dict)  # number of cells converted from another unit
 
     def remarks(self, name: str) -> list[str]:
-        """What is worth saying about the column."""
+        """Return remarks about the column."""
         remarks, unit = [], self.written.unit
         for other, count in self.converted.items():
             are = counted(count, f"cell in {other} is", f"cells in {other} are")
@@ -162,17 +162,17 @@ class ParsedNumbers:
 
 
 def cells_remark(name: str, cells: pd.Series, one: str, several: str) -> str:
-    """What became of some cells of a column, and where they are."""
+    """Return what was done with some cells of a column, and their positions."""
     count = counted(len(cells), f"cell {one}", f"cells {several}")
     return f"column {short(name)}: {count} as missing: {places(cells)}."
 
 
 class Ambiguous(Exception):
-    """Cells that may be read in two ways; the text says which."""
+    """Cells with two possible readings, listed in the message."""
 
 
 class MixedUnits(Exception):
-    """A column in several units without a fixed factor between them; ``counts`` says in how many cells each is."""
+    """A column in several units without fixed factors; ``counts`` is the number of cells in each."""
 
     def __init__(self, counts: Mapping[str, int]) -> None:
         super().__init__(", ".join(counts))
@@ -180,13 +180,13 @@ class MixedUnits(Exception):
 
 
 def places(cells: pd.Series, most: int = 3) -> str:
-    """Cells with their rows, counted from 1, in a sentence."""
+    """Return cells with their rows, counted from 1, for a sentence."""
     shown = [f"{short(value)} (row {int(row) + 1})" for row, value in cells.iloc[:most].items()]
     return ", ".join(shown) + (f" and {len(cells) - most} more" if len(cells) > most else "")
 
 
 def are_few(odd: Iterable[Hashable], filled: int) -> bool:
-    """Whether cells that do not fit are few enough to be slips: then they count as missing."""
+    """Whether invalid cells are few enough for errors, which count as missing."""
     listed = list(odd)
     if not listed:
         return True
@@ -197,13 +197,13 @@ def are_few(odd: Iterable[Hashable], filled: int) -> bool:
 
 
 def as_text(column: pd.Series) -> pd.Series:
-    """Cells that are filled, as text without blanks around it; a dash is no cell."""
+    """Return non-empty cells as stripped text; a dash is empty."""
     words = column.dropna().astype("str").str.strip()
     return words[~words.isin(ZERO_WORDS)]
 
 
 def values_among(column: pd.Series, kinds: type | tuple[type, ...]) -> pd.Series:
-    """The cells of a column that are numbers, or dates, already: beside text, as people leave them in Excel."""
+    """Return the cells of a text column that are already numbers, or dates, as in Excel."""
     import pandas as pd
 
     if column.dtype != object or pd.api.types.infer_dtype(column, skipna=True) == "string":
@@ -213,7 +213,7 @@ def values_among(column: pd.Series, kinds: type | tuple[type, ...]) -> pd.Series
 
 
 def are_codes(cells: Iterable[str]) -> bool:
-    """Whether digits with leading zeros are codes: all equally long, or all with a zero; 0, 01, …, 12 counts something."""
+    """Whether digits with leading zeros are codes: all equally long, or all with a zero; 0, 01, …, 12 are counts."""
     digits = {cell.strip() for cell in cells}
     digits = {cell for cell in digits if cell.isascii() and cell.isdigit()}
     zeros = {cell for cell in digits if re.fullmatch(CODE, cell)}
@@ -223,23 +223,23 @@ def are_codes(cells: Iterable[str]) -> bool:
 def read_numbers(
     column: pd.Series, hint: str, known: Written | None = None, choice: UnitChoice | None = None
 ) -> ParsedNumbers | None:
-    """A column of text as numbers; None where too few of its cells are.
+    """Return a text column as numbers; None if too few of its cells are.
 
     Parameters
     ----------
     column : pandas Series
-    hint : "." or "," where the rest of the file or the user says what the decimal sign is, else empty
+    hint : "." or "," if the rest of the file or the user determines the decimal sign, else empty
     known : Written, optional
-        How the column was written in the fit.
+        The column's notation in the fit.
     choice : UnitChoice, optional
-        The unit that the user wants; cells in another one without a factor are missing.
+        The user's unit; cells in another unit without a factor are missing.
 
     Raises
     ------
     Ambiguous
-        Where 1,273 may be one thousand or one and a bit.
+        If 1,273 may be one thousand or one and a bit.
     MixedUnits
-        Where many cells are in one unit, and many in another.
+        If many cells are in one unit, and many in another.
     """
     import pandas as pd
 
@@ -276,7 +276,7 @@ def read_numbers(
 
 
 def whole_numbers(values: pd.Series) -> pd.Series:
-    """Whole numbers as such, where there are no gaps."""
+    """Return integers as such, if no cells are missing."""
     numbers = values.to_numpy()
     if numbers.dtype.kind != "f" or not len(numbers) or not (np.abs(numbers) < 2.0**53).all():
         return values
@@ -286,12 +286,11 @@ def whole_numbers(values: pd.Series) -> pd.Series:
 def _units(
     name: str, counts: Counter[str], own: pd.Series, known: str, choice: UnitChoice | None
 ) -> tuple[str, dict[str, Conversion]]:
-    """The unit of a column, empty where no cell has one; how to convert each that its cells may have.
+    """Return the unit of a column, "" if no cell has one, and conversions from each unit of its cells.
 
-    It is the user's choice, that of the fit, the one in the column's name, or what most cells have, whichever comes first
-    and fits most cells. Where most have nothing, a few may have the unit that the column is called by, or one sign of
-    money. Cells that are numbers already have no unit; up to 1 they may mean percent themselves, and 12 % beside them
-    nobody knows what.
+    It is the first of the user's choice, that of the fit, the one in the column's name, and the most frequent, which
+    fits most cells. If most cells have none, a few may have the unit in the column's name, or one currency sign.
+    Numeric cells have no unit; up to 1 they may mean percent, and then 12 % among them is ambiguous.
     """
     most = max(counts, key=counts.__getitem__, default="")
     most = "" if most == "inf" else most
@@ -308,7 +307,7 @@ def _units(
 
 
 def _refuse_mixture(counts: Counter[str], n: int) -> None:
-    """Refuse two or three units, each of many cells; more, or single letters, are parts of names (12 A, 14 B)."""
+    """Raise an error for two or three units with many cells each; more, or single letters, belong to names (12 A, 14 B)."""
     merged: Counter[str] = Counter()
     for unit, count in counts.most_common():
         merged[next((one for one in merged if one and conversion(unit, one) is not None), unit)] += count
@@ -319,12 +318,12 @@ def _refuse_mixture(counts: Counter[str], n: int) -> None:
 
 
 def _is_called(unit: str, name: str) -> bool:
-    """Whether the name of a column has its unit: T€ in Umsatz (T€)."""
+    """Whether the name of a column contains its unit: T€ in Umsatz (T€)."""
     return bool(unit) and re.search(rf"(?<!\w){re.escape(unit)}(?!\w)", name) is not None
 
 
 def _decimal(filled: pd.Series, parts: Iterable[Spelled], hint: str) -> str:
-    """The decimal sign of a column."""
+    """Return the decimal sign of a column."""
     if hint:
         return hint
     evidence = {one.evidence for one in parts} - {""}
@@ -338,7 +337,7 @@ def _decimal(filled: pd.Series, parts: Iterable[Spelled], hint: str) -> str:
 
 
 def _thousands(parts: Iterable[Spelled], decimal: str) -> str:
-    """The sign that was found between thousands."""
+    """Return the thousands separator found."""
     other = "," if decimal == "." else "."
     for one in parts:
         if one.between or other in one.whole:
@@ -347,7 +346,7 @@ def _thousands(parts: Iterable[Spelled], decimal: str) -> str:
 
 
 def how_written(numbers: ParsedNumbers) -> str:
-    """Why a column of text is one of numbers, in words."""
+    """Return why a text column is numeric, in words."""
     written = numbers.written
     parts = [f"in {written.unit}"] if written.unit else []
     parts += [f"{_called(written.thousands)} between thousands"] if written.thousands else []
@@ -360,7 +359,7 @@ def _called(sign: str) -> str:
 
 
 def signs(decimal: str | None, thousands: str | None) -> tuple[str, str]:
-    """What the user said about signs as a decimal sign, or empty; and what stands between thousands, or empty."""
+    """Return the user's decimal sign and thousands separator, or ""."""
     named = {"comma": ",", "point": ".", "blank": " ", "space": " ", "apostrophe": "'", "none": ""}
     between = "" if thousands is None else named.get(thousands, thousands)
     if decimal is None and between in (",", "."):

@@ -1,4 +1,4 @@
-"""Files and data frames as the command line reads them, from Python."""
+"""Reading files and data frames from Python, like the command line."""
 
 from __future__ import annotations
 
@@ -24,42 +24,41 @@ if TYPE_CHECKING:
 
     from softecm.spaces.base import ColumnKind
 
-FRAME = Path("the data frame")  # what messages call it
-SAMPLE = 500  # rows that say whether text means numbers
+FRAME = Path("the data frame")  # its name in messages
+SAMPLE = 500  # rows that determine whether text means numbers
 OPTIONS = {f.name: str(f.type) for f in fields(ReadOptions) if f.name != "expected"}
 
 
 def read_table(source: object, *, like: Loaded | None = None, id: str | None = None, **options: Any) -> Loaded:
-    """Objects of a file or a data frame, read as ``softecm cluster`` reads them.
+    """Read the objects of a file or a data frame like ``softecm cluster``.
 
-    Numbers with thousands, units, percent or a decimal comma, dates, gaps in words, ids and free text are recognised, and
-    a :class:`softecm.ReadingWarning` tells what was not taken as it stands.
+    Thousands separators, units, percent, decimal commas, dates, missing-value words, ids and free text are recognized,
+    and a :class:`softecm.ReadingWarning` reports conversions.
 
     Parameters
     ----------
-    source : path, or data frame of any kind narwhals knows
+    source : path, or data frame of any kind supported by narwhals
     like : Loaded, optional
-        What another file was read as: the same columns are then taken, each as it was there, with the same ``missing``,
-        ``names`` and ``unit`` unless others are given; for series also ``id_column``, ``time`` and ``value``.
+        An earlier result: the same columns are read in the same way, with the same ``missing``, ``names`` and ``unit``
+        by default; for series also ``id_column``, ``time`` and ``value``.
     id : str, optional
-        The column that names the objects, as ``--id``; ``id_column`` says the same.
+        The column with the names of the objects, like ``--id``; same as ``id_column``.
     **options
-        As the command line's, with their names: ``decimal``, ``thousands``, ``dates``, ``missing``, ``numeric``,
+        The command line's options, with their names: ``decimal``, ``thousands``, ``dates``, ``missing``, ``numeric``,
         ``unit``, ``categorical``, ``ordinal``, ``drop``, ``drop_rows``, ``id_column``, ``label_column``; for files also
-        ``delimiter``, ``encoding``, ``header``, ``names``, ``sheet``, ``array``;
-        for tables with a step of a series a row ``series_id``, ``time``, ``value``. Where
-        several columns or words may be given, a list.
+        ``delimiter``, ``encoding``, ``header``, ``names``, ``sheet``, ``array``; for tables with one step of a series
+        per row ``series_id``, ``time``, ``value``. A list for options that take several columns or words.
 
     Returns
     -------
     loaded : Loaded
-        ``data`` is what ``fit`` takes, its rows called by the file's ids; ``ids``, ``labels``, ``columns`` (each with what
-        it was taken as and why), ``notes``.
+        ``data`` is the input of ``fit``, its rows labelled by the file's ids; ``ids``, ``labels``, ``columns`` (each
+        with its kind and reason), ``notes``.
 
     Raises
     ------
     ReadError
-        Where something must be said, such as whether 1,273 has decimals; a ``ValueError``.
+        If an option is required, for example for ambiguous 1,273; a ``ValueError``.
 
     Examples
     --------
@@ -81,7 +80,7 @@ def read_table(source: object, *, like: Loaded | None = None, id: str | None = N
 
 
 def _file(path: Path, options: ReadOptions) -> Loaded:
-    """The objects of a file; rows of a table go by their ids, so that results can be joined to them."""
+    """Return the objects of a file; rows of a table are labelled by ids, so that results can be joined."""
     loaded = read(path, options)
     name = next((c.name for c in loaded.columns if c.kind == "id"), None)
     if loaded.shape == "series" or loaded.ids is None or name is None:
@@ -90,7 +89,7 @@ def _file(path: Path, options: ReadOptions) -> Loaded:
 
 
 def _options(options: dict[str, Any]) -> ReadOptions:
-    """The user's options, one word where several may be given being a list of one."""
+    """Return the user's options, with a single word as a list of one for options that take several."""
     unknown = sorted(set(options) - set(OPTIONS))
     if unknown:
         known = sorted(OPTIONS)
@@ -107,7 +106,7 @@ def _options(options: dict[str, Any]) -> ReadOptions:
 
 
 def _as_before(like: Loaded, options: ReadOptions) -> ReadOptions:
-    """What the user says now, with the columns of an earlier reading and what was said of their file."""
+    """Return the user's options, with the columns and options of an earlier result as defaults."""
     if like.shape == "series":
         return options.like_series(like.options, like.columns)
     attributes = [c for c in like.columns if c.kind in ATTRIBUTES]
@@ -133,7 +132,7 @@ def _frame(source: object, options: ReadOptions) -> Loaded:
 
 
 def as_pandas(source: object) -> pd.DataFrame:
-    """A data frame of any kind as one of pandas; the user's own is not touched."""
+    """Return a data frame of any kind as pandas'; the user's own is not changed."""
     frame = frame_of(source)
     if frame is None:
         raise TypeError(
@@ -144,9 +143,9 @@ def as_pandas(source: object) -> pd.DataFrame:
 
 
 def text_as_values(X: object) -> dict[str, str]:
-    """Columns of a data frame whose text means numbers or dates, each with an example; looks at the first rows.
+    """Return text columns of a data frame that mean numbers or dates, with an example; checks the first rows.
 
-    Whole numbers as text are not among them: they may well be codes.
+    Integers as text are not included: they may be codes.
     """
     frame = frame_of(X)
     if frame is None:
@@ -159,7 +158,7 @@ def text_as_values(X: object) -> dict[str, str]:
 
 
 def _example(column: pd.Series) -> str:
-    """A cell of a column of text that means numbers or dates; empty where it means neither."""
+    """Return a cell of a text column that means numbers or dates; "" otherwise."""
     cells = column.dropna()
     if not len(cells) or not is_text(cells) or not isinstance(cells.iloc[0], str):
         return ""
@@ -170,6 +169,6 @@ def _example(column: pd.Series) -> str:
         codes = numbers.values.dtype.kind == "i" and numbers.written == Written()
     except (Ambiguous, MixedUnits, TwoOrders):
         codes = False
-    except UnicodeEncodeError:  # half a character: refused where categories are learned
+    except UnicodeEncodeError:  # a lone surrogate: an error when categories are learned
         return ""
     return "" if codes else str(cells.iloc[0])

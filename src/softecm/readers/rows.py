@@ -1,4 +1,4 @@
-"""Rows that are no objects: those the user leaves out, a last row of totals; and rows of a matrix by their names."""
+"""Rows that are not objects: rows to drop, a final total; and rows of a matrix by name."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ ALIKE = 1e-4  # sums of rounded numbers differ from a rounded sum
 
 
 def without_rows(path: Path, sheet: Sheet, entries: Sequence[str]) -> Sheet:
-    """A table without some rows: 352, 1-3, or -1 for the last; the others keep their numbers."""
+    """Drop rows of a table: 352, 1-3, or -1 for the last; the others keep their numbers."""
     if not entries:
         return sheet
     n = len(sheet.frame)
@@ -42,7 +42,7 @@ def without_rows(path: Path, sheet: Sheet, entries: Sequence[str]) -> Sheet:
 
 
 def _rows(path: Path, entry: str, n: int) -> range:
-    """The rows that an entry names, counted from 0."""
+    """Return the rows named by an entry, counted from 0."""
     match = re.fullmatch(r"(-?\d+)(?:-(\d+))?", entry)
     if match is None or (match[2] and match[1].startswith("-")):
         raise ReadError(
@@ -60,14 +60,14 @@ def _rows(path: Path, entry: str, n: int) -> range:
 
 
 def numbers_again(frame: pd.DataFrame) -> pd.DataFrame:
-    """Numbers that a word in a row that is gone had made objects, whole ones that a gap had made decimal."""
+    """Restore numeric dtypes after dropping rows with words, and integers after dropping missing cells."""
     return type(frame)({name: whole_numbers(frame[name].infer_objects()) for name in frame.columns}, index=frame.index)
 
 
 def without_total(sheet: Sheet) -> Sheet:
-    """The table without a last row, footnotes aside, that is called a total and adds up a column.
+    """Drop a final row, except footnotes, that is called a total and sums a column.
 
-    One that may be a total is pointed out.
+    A remark reports a possible total.
     """
     footnotes = _footnotes(sheet.frame) if sheet.text else 0
     frame = sheet.frame.iloc[: len(sheet.frame) - footnotes]
@@ -89,7 +89,7 @@ def without_total(sheet: Sheet) -> Sheet:
 
 
 def _footnotes(frame: pd.DataFrame) -> int:
-    """How many of the last rows hold a single cell, of text."""
+    """Return how many of the last rows hold a single text cell."""
     count = 0
     while frame.shape[1] > 2 and count < min(MOST_FOOTNOTES, len(frame)):
         row = frame.iloc[-1 - count]
@@ -114,7 +114,7 @@ def _adds_up(column: pd.Series, decimal: str) -> bool:
 
 
 def named_as_columns(sheet: Sheet) -> Sheet:
-    """The table with the rows of a matrix called as its columns are, so that a name that comes twice still names one."""
+    """Name the rows of a matrix like its columns, so that duplicate names are still unique."""
     frame = sheet.frame
     if frame.shape[1] != len(frame) + 1:
         return sheet

@@ -38,7 +38,7 @@ Series = NDArray[np.float64]  # (steps, channels)
 
 
 def as_data(series: Sequence[Series]) -> Series | list[Series]:
-    """One array (n, steps, channels) where all series have one length, else a list."""
+    """Return one array (n, steps, channels) if all series have one length, else a list."""
     return np.stack(series) if len({one.shape for one in series}) == 1 else list(series)
 
 
@@ -49,7 +49,7 @@ def loaded_series(
     how: dict[str, str],
     channels: Sequence[str] = (),
 ) -> Loaded:
-    """Objects that are series, with their number, lengths and missing values; a column for each named channel."""
+    """Return series as objects, with their number, lengths and missing values; a column for each named channel."""
     if not len(series):
         raise ReadError("the file holds no series: there is nothing to cluster.")
     lengths = sorted({len(one) for one in series})
@@ -64,7 +64,7 @@ def loaded_series(
 
 
 def read_ts(path: Path, options: ReadOptions) -> Loaded:
-    """The series of a ``.ts`` file and their classes, read with aeon."""
+    """Return the series of a ``.ts`` file and their classes, read with aeon."""
     try:
         with warnings.catch_warnings(action="ignore"):
             from aeon.datasets import load_from_ts_file
@@ -80,20 +80,20 @@ def read_ts(path: Path, options: ReadOptions) -> Loaded:
 
 
 def from_aeon(series: Iterable[ArrayLike]) -> list[Series]:
-    """Series of shape (steps, channels) from aeon's (channels, steps)."""
+    """Return series of shape (steps, channels) from aeon's (channels, steps)."""
     return [np.ascontiguousarray(np.asarray(one, dtype=np.float64).T) for one in series]
 
 
 def from_long(
     frame: IntoDataFrame, *, id: str, time: str, values: str | list[str]
 ) -> tuple[list[Series], list[Hashable]]:
-    """Series from a long table, which has one row for each series and time.
+    """Return series from a long table with one row per series and time.
 
     Parameters
     ----------
     frame : data frame (pandas, polars, pyarrow)
     id, time : str
-        Columns that say which series and when.
+        Columns that identify series and time.
     values : str or list of str
         The channels' columns.
 
@@ -105,7 +105,7 @@ def from_long(
     Raises
     ------
     ValueError
-        Where a column is not there or does not hold what it must, and where a series has two rows at one time.
+        If a column is missing or invalid, or a series has two rows at one time.
 
     Examples
     --------
@@ -145,7 +145,7 @@ def _channel(column: nw.Series[Any], name: str) -> NDArray[np.float64]:
 def _check_once(
     where: object, table: nw.DataFrame[Any], key: list[str], channels: Sequence[str], argument: str
 ) -> None:
-    """Refuse two rows of a series at one time; where another column tells them apart, it may name channels."""
+    """Raise an error for two rows of a series at one time; suggest another column that may name channels."""
     repeated = table.filter(table.select(key).is_duplicated())
     if not len(repeated):
         return
@@ -163,7 +163,7 @@ def _check_once(
 
 
 def time_order(times: nw.Series[Any]) -> NDArray[np.intp]:
-    """The rows in the order of time; rows without a time come last."""
+    """Return the rows in the order of time; rows without a time come last."""
     frame = times.alias("time").to_frame().with_row_index("row")
     return np.asarray(frame.sort("time", nulls_last=True)["row"].to_numpy(), dtype=np.intp)
 
@@ -171,7 +171,7 @@ def time_order(times: nw.Series[Any]) -> NDArray[np.intp]:
 def cut(
     names: Sequence[Hashable], order: NDArray[np.intp], cells: NDArray[Any]
 ) -> tuple[list[NDArray[Any]], list[Hashable]]:
-    """Rows (n, channels), each with the name of its series, sorted and split into series in the order of first appearance.
+    """Sort rows (n, channels), and split them by name into series in order of first appearance.
 
     Examples
     --------
@@ -187,7 +187,7 @@ def cut(
 
 
 def read_long(path: Path, sheet: Sheet, options: ReadOptions) -> Loaded:
-    """The series, or sequences of states, of a table that has one row for each time step."""
+    """Return the series, or sequences of states, of a table with one row per time step."""
     frame, options = sheet.frame, _checked(path, sheet.frame, options)
     order = _order(path, frame, options)
     if options.states:
@@ -209,7 +209,7 @@ def read_long(path: Path, sheet: Sheet, options: ReadOptions) -> Loaded:
 
 
 def _order(path: Path, frame: pd.DataFrame, options: ReadOptions) -> NDArray[np.intp]:
-    """The rows of a long table in the order of time."""
+    """Return the rows of a long table in the order of time."""
     import narwhals.stable.v1 as nw
 
     try:
@@ -219,7 +219,7 @@ def _order(path: Path, frame: pd.DataFrame, options: ReadOptions) -> NDArray[np.
 
 
 def _checked(path: Path, frame: pd.DataFrame, options: ReadOptions) -> ReadOptions:
-    """The options with their columns by name; refuse series without a name and two values at one time."""
+    """Return the options with columns by name; raise an error for series without a name and two values at one time."""
     import narwhals.stable.v1 as nw
 
     own = options.series_id or options.id_column
@@ -247,7 +247,7 @@ def _checked(path: Path, frame: pd.DataFrame, options: ReadOptions) -> ReadOptio
 
 
 def read_states(path: Path, sheet: Sheet, options: ReadOptions) -> Loaded:
-    """Sequences of states, one per row, with a column for each step."""
+    """Return sequences of states, one per row, with a column for each step."""
     frame, columns = sheet.frame, list(sheet.frame.columns)
     first = options.expected or Expected(())
     known = first.id_column if first.id_column in columns else None
@@ -273,7 +273,7 @@ def read_states(path: Path, sheet: Sheet, options: ReadOptions) -> Loaded:
 
 
 def _unique_first_column(frame: pd.DataFrame) -> str | None:
-    """The name of the first column, if it has a different value in every row."""
+    """Return the name of the first column, if its values are distinct."""
     first = frame.columns[0]
     return str(first) if len(frame) > 1 and frame[first].notna().all() and frame[first].is_unique else None
 

@@ -1,4 +1,4 @@
-"""How a text table is written: encoding, delimiter, header, decimal sign, missing cells."""
+"""Inference of a text table's dialect: encoding, delimiter, header, decimal sign, missing cells."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ from softecm.readers.numbers import are_codes, signs, spelled
 SAMPLE = 1 << 18
 SAMPLE_ROWS = 500
 MOST_COLUMNS = 100_000
-FEW_LINES = 32  # that are looked at however long they are
-FEW_CELLS = 20_000  # that tell the decimal sign
-MOST_ABOVE = 40  # lines above a table that are no part of it
+FEW_LINES = 32  # minimum number of lines examined
+FEW_CELLS = 20_000  # maximum number of cells that determine the decimal sign
+MOST_ABOVE = 40  # lines above a table
 MOST_BELOW = 10  # and below
 LONGEST_UNIT = 16
-LONGEST = 1 << 27  # characters of a few lines: a million columns would do with less
+LONGEST = 1 << 27  # characters of a few lines: enough for a million columns
 MISSING = ("", "?", "NA", "N/A", "n/a", "na", "NaN", "nan", "NULL", "null", "None", "<NA>", "#N/A", ".")
 BLANKS = "blanks"
 DELIMITERS = {"\t": "tab", ";": "semicolon", "|": "bar", ",": "comma", BLANKS: "blanks"}
@@ -32,7 +32,7 @@ NUMBER = re.compile(r"[+-]?(\d+([.,]\d*)?|[.,]\d+)([eE][+-]?\d+)?|[+-]?(inf|Inf|
 YEAR = re.compile(r"(?:1[89]|20)\d\d")
 BOMS = (
     (codecs.BOM_UTF8, "utf-8-sig"),
-    (codecs.BOM_UTF32_LE, "utf-32"),  # begins as UTF-16's does
+    (codecs.BOM_UTF32_LE, "utf-32"),  # begins like UTF-16
     (codecs.BOM_UTF16_LE, "utf-16"),
     (codecs.BOM_UTF16_BE, "utf-16"),
 )
@@ -40,7 +40,7 @@ BOMS = (
 
 @dataclass(frozen=True)
 class Dialect:
-    """How to read a text table."""
+    """The dialect of a text table."""
 
     encoding: str
     delimiter: str  # one character, BLANKS, or "" for one column
@@ -50,17 +50,17 @@ class Dialect:
     missing_seen: tuple[str, ...]
     names: tuple[str, ...]  # of the columns
     proved: bool = False  # whether the decimal sign was seen or given
-    skipped: tuple[int, ...] = ()  # lines that are no part of the table, counted from 0
-    codes: tuple[str, ...] = ()  # columns of digits of which some begin with 0
+    skipped: tuple[int, ...] = ()  # lines outside the table, counted from 0
+    codes: tuple[str, ...] = ()  # columns of digits, some with leading zeros
     notes: tuple[str, ...] = ()
 
     @property
     def n_fields(self) -> int:
-        """How many cells a row has."""
+        """Number of cells per row."""
         return len(self.names)
 
     def words(self) -> dict[str, str]:
-        """What was understood, for people."""
+        """Return the dialect in words."""
         seen = ", ".join(marker or "empty" for marker in self.missing_seen)
         skipped = f"line{'s' * (len(self.skipped) > 1)} {some_of([line + 1 for line in self.skipped], 5)}"
         return {
@@ -76,7 +76,7 @@ class Dialect:
 
 
 def sniff(path: Path, options: ReadOptions) -> Dialect:
-    """Look at the file; what the options specify is not inferred."""
+    """Infer the dialect from the file, except what the options specify."""
     _check_signs(options.decimal, options.thousands)
     encoding = _encoding(path, options.encoding)
     lines = _sample(path, encoding)
@@ -97,7 +97,7 @@ def sniff(path: Path, options: ReadOptions) -> Dialect:
             "or save it as .npy."
         )
     if header and len(rows[0]) == fields - 1 > 0:
-        rows[0].insert(0, "")  # R leaves out the name of the column that names the rows
+        rows[0].insert(0, "")  # R omits the name of the column of row names
     if header and len(rows[0]) != fields:
         raise ReadError(_ragged(path, len(above) + 1, len(rows[0]), fields, delimiter))
     units = header and _are_units(rows, markers)
@@ -129,7 +129,7 @@ def sniff(path: Path, options: ReadOptions) -> Dialect:
 
 
 def _codes(rows: Sequence[Sequence[str]], names: Sequence[str]) -> tuple[str, ...]:
-    """Columns of digits with leading zeros, which a number would lose."""
+    """Return columns of digits with leading zeros, which a number would lose."""
     columns = zip(*(row for row in rows if len(row) == len(names)), strict=True)
     return tuple(name for name, cells in zip(names, columns, strict=False) if are_codes(cells))
 
@@ -147,7 +147,7 @@ def _check_signs(decimal: str | None, thousands: str | None) -> None:
 
 
 def _lines_above(lines: Sequence[str], delimiter: str) -> tuple[int, ...]:
-    """The lines before the table, such as a title: with few cells, above lines that have many."""
+    """Return the lines before the table, such as a title: with few cells, above lines with many."""
     if delimiter in ("", BLANKS):
         return ()
     counts = Counter(len(row) for row in split_rows(lines, delimiter))
@@ -162,15 +162,15 @@ def _lines_above(lines: Sequence[str], delimiter: str) -> tuple[int, ...]:
         filled = [cell for cell in row if cell.strip()]
         if len(row) == fields and len(filled) > max(1, fields // 3):
             names = not any(_is_number(cell) for cell in filled)
-            return tuple(range(number)) if names or not sparse else ()  # else they are objects with gaps
+            return tuple(range(number)) if names or not sparse else ()  # else they are objects with missing cells
         if len(row) not in (0, fields) and 2 * len(row) > fields:
-            return ()  # a line of the table with cells missing: said elsewhere
+            return ()  # a line of the table with missing cells: reported elsewhere
         sparse = sparse or len(row) == fields
     return ()
 
 
 def _are_units(rows: Sequence[Sequence[str]], missing: Sequence[str]) -> bool:
-    """Whether the line below the names has no number where all columns but a few words have: units, say."""
+    """Whether the line below the names has no number although all columns but a few words do, such as units."""
     if len(rows) < 5 or any(_is_number(cell) for cell in rows[1]):
         return False
     below = [row for row in rows[2:] if len(row) == len(rows[1])]
@@ -180,13 +180,13 @@ def _are_units(rows: Sequence[Sequence[str]], missing: Sequence[str]) -> bool:
 
 
 def _second_line(lines: Sequence[str], start: int) -> int:
-    """The number of the second line that is not blank."""
+    """Return the index of the second line that is not blank."""
     filled = [number for number in range(start, len(lines)) if lines[number].strip()]
     return filled[1]
 
 
 def split_rows(lines: Sequence[str], delimiter: str) -> list[list[str]]:
-    """Cells of lines that are not blank."""
+    """Return the cells of lines that are not blank."""
     filled = [line for line in lines if line.strip()]
     if delimiter == BLANKS:
         return [line.split() for line in filled]
@@ -196,7 +196,7 @@ def split_rows(lines: Sequence[str], delimiter: str) -> list[list[str]]:
 
 
 def check_rows(path: Path, dialect: Dialect) -> list[int]:
-    """The lines of one cell at the very end, such as a source, which are no rows (counted from 0).
+    """Return the lines with one cell at the very end, such as a source, which are no rows (counted from 0).
 
     Raises a ``ReadError`` at the first line with too many or too few cells, or that can't be decoded.
     """
@@ -227,7 +227,7 @@ def check_rows(path: Path, dialect: Dialect) -> list[int]:
 
 
 def _widths(path: Path, dialect: Dialect) -> Iterator[tuple[int, int]]:
-    """The number of each line that is not blank, counted from 0, and how many cells it has."""
+    """Yield the index of each non-blank line, counted from 0, and its number of cells."""
     delimiter, is_quoted = dialect.delimiter, _has_quotes(path, dialect.encoding)
     with open(path, encoding=dialect.encoding, newline="" if delimiter else None) as file:
         if is_quoted and delimiter not in ("", BLANKS):
@@ -251,7 +251,7 @@ def _ragged(path: Path, line: int, cells: int, wanted: int, delimiter: str) -> s
 
 
 def _has_quotes(path: Path, encoding: str) -> bool:
-    """Whether a file has quotation marks; refused where it has zero bytes that no encoding explains."""
+    """Whether a file has quotation marks; raise an error for zero bytes not explained by the encoding."""
     quotes = False
     with open(path, "rb") as file:
         for block in iter(lambda: file.read(1 << 22), b""):
@@ -274,7 +274,7 @@ def _encoding(path: Path, chosen: str | None) -> str:
     if chosen is not None:
         try:
             codec = codecs.lookup(chosen)
-            "".encode(chosen)  # says whether it is an encoding of text
+            "".encode(chosen)  # fails unless it is an encoding of text
             return codec.name
         except (LookupError, ValueError):
             raise ReadError(
@@ -307,7 +307,7 @@ def _decodes(path: Path, encoding: str) -> bool:
 
 
 def _sample(path: Path, encoding: str) -> list[str]:
-    """The first lines, as they are read: a quoted cell may span several."""
+    """Return the first lines as read: a quoted cell may span several."""
     lines: list[str] = []
     size = 0
     try:
@@ -325,7 +325,7 @@ def _sample(path: Path, encoding: str) -> list[str]:
     if size > LONGEST:
         raise ReadError(f"the first lines of {path} are too long for a table: check that it is one.")
     while lines and sum(line.count('"') for line in lines) % 2 and size > SAMPLE:
-        lines.pop()  # cut inside a quoted cell
+        lines.pop()  # truncated inside a quoted cell
     return lines
 
 
@@ -344,7 +344,7 @@ def _named(delimiter: str) -> str:
 
 
 def _delimiter(lines: Sequence[str]) -> str:
-    """The delimiter that cuts most lines into the same number of cells, more than one."""
+    """Return the delimiter that splits most lines into the same number of cells, more than one."""
     best, share = "", 0.6
     for candidate in DELIMITERS:
         try:
@@ -361,7 +361,7 @@ def _delimiter(lines: Sequence[str]) -> str:
 
 
 def _named_by(first: Sequence[str], names: Sequence[str] | None) -> bool | None:
-    """Whether the first line has the names that are wanted; None where that can't be told."""
+    """Whether the first line has the wanted names; None if unknown."""
     if names is None:
         return None
     if set(names) <= {cell.strip() for cell in first}:
@@ -372,7 +372,7 @@ def _named_by(first: Sequence[str], names: Sequence[str] | None) -> bool | None:
 def _names(
     path: Path, first: Sequence[str] | None, fields: int, chosen: Sequence[str]
 ) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """The names of the columns, given or of the first line, each its own, and what to say about them."""
+    """Return unique names of the columns, given or from the first line, and remarks about them."""
     if chosen and len(chosen) != fields:
         raise ReadError(
             f"{option('names')} must name each of the {fields} columns of {path}; got {len(chosen)}: {some_of(chosen)}."
@@ -385,7 +385,7 @@ def _names(
 
 
 def _header(rows: Sequence[Sequence[str]], missing: Sequence[str]) -> bool:
-    """Whether the first line holds names: no numbers above numbers, nothing that comes again below."""
+    """Whether the first line holds names: no numbers above numbers, nothing repeated below."""
     if len(rows) < 2:
         return bool(rows) and not any(_is_number(cell) for cell in rows[0])
     first = [cell.strip() for cell in rows[0]]
@@ -404,7 +404,7 @@ def _header(rows: Sequence[Sequence[str]], missing: Sequence[str]) -> bool:
 
 
 def _years_across(rows: Sequence[Sequence[str]]) -> bool:
-    """Whether the first line names columns by years, one after the other, above numbers that are none."""
+    """Whether the first line names columns by consecutive years, above numbers that are not years."""
     years = [(j, int(cell)) for j, cell in enumerate(rows[0]) if YEAR.fullmatch(cell.strip())]
     others = [cell.strip() for cell in rows[0] if not YEAR.fullmatch(cell.strip())]
     rising = all(b > a for (_, a), (_, b) in pairwise(years))
@@ -420,7 +420,7 @@ def _mostly_numbers(column: Sequence[str], missing: Sequence[str]) -> bool:
 
 
 def _is_number(cell: str) -> bool:
-    """Whether a cell holds a number, money and percent included; a unit in letters may as well be a name."""
+    """Whether a cell holds a number, including money and percent; a unit in letters may be part of a name."""
     text = cell.strip()
     if NUMBER.fullmatch(text):
         return True
@@ -429,7 +429,7 @@ def _is_number(cell: str) -> bool:
 
 
 def _decimal(rows: Sequence[Sequence[str]]) -> tuple[str, str]:
-    """The decimal sign that most cells prove; else empty, and a cell whose point may mean thousands, if there is one."""
+    """Return the decimal sign proved by most cells; else "", and a cell whose point may separate thousands, if any."""
     cells = (cell.strip() for row in rows for cell in row if "," in cell or "." in cell)
     numbers = [one for cell, _ in zip(cells, range(FEW_CELLS), strict=False) if (one := spelled(cell)) is not None]
     counts = Counter(one.evidence for one in numbers)

@@ -45,12 +45,12 @@ if TYPE_CHECKING:
 
 
 def understood(path: Path, sheet: Sheet, options: ReadOptions) -> Loaded:
-    """The objects of a table.
+    """Return the objects of a table.
 
     Parameters
     ----------
     path : Path
-        For what is said about it.
+        For messages.
     sheet : Sheet
     options : ReadOptions
     """
@@ -83,7 +83,7 @@ def understood(path: Path, sheet: Sheet, options: ReadOptions) -> Loaded:
 
 @dataclass
 class _Table:
-    """The columns so far: what each is, the data of those to cluster by, ids and labels."""
+    """The columns so far: kinds, data of those to cluster by, ids and labels."""
 
     columns: list[Column] = field(default_factory=list)
     data: dict[str, pd.Series] = field(default_factory=dict)
@@ -92,7 +92,7 @@ class _Table:
     labels: pd.Series | None = None
 
     def infer(self, frame: pd.DataFrame, context: FileContext) -> None:
-        """Infer what each column is."""
+        """Infer the kind of each column."""
         options = context.options
         for name in frame.columns:
             column = frame[name]
@@ -105,7 +105,7 @@ class _Table:
         self.notes += [*([hint] if hint else []), *order_hints(self.data), *typo_hints(self.data)]
 
     def take_expected(self, frame: pd.DataFrame, context: FileContext, expected: Expected) -> None:
-        """Take the columns a model wants, as what it wants them."""
+        """Read the columns a model requires, with their kinds."""
         options = context.options
         if options.id_column is None and _names_objects(frame, expected):
             options = replace(options, id_column=expected.id_column)
@@ -133,7 +133,7 @@ class _Table:
             self.data[str(column.name)] = understood.values
 
     def _set_aside(self, column: pd.Series, options: ReadOptions) -> None:
-        """A column that has the classes or the names of the objects."""
+        """Exclude a column with the classes or the names of the objects."""
         kind: Kind = "label" if column.name == options.label_column else "id"
         self.columns.append(Column(str(column.name), kind, shown(column), missing_in(column), "as specified"))
         if kind == "label":
@@ -142,7 +142,7 @@ class _Table:
             self.ids = column
 
     def filled_rows(self, path: Path) -> NDArray[np.intp]:
-        """The rows that have a value to cluster by; a note lists the others."""
+        """Return the rows with a value to cluster by; a note lists the others."""
         columns = list(self.data.values())
         filled = np.zeros(len(columns[0]), dtype=bool)
         for values in columns:
@@ -167,7 +167,7 @@ class _Table:
 
 
 def _text_left_out(columns: Sequence[Column]) -> str:
-    """Which columns of text were left out, and how to keep them."""
+    """Return which text columns were excluded, and how to keep them."""
     from softecm.spaces.column_roles import FREE
 
     away = [c for c in columns if c.kind == "left out" and c.detail.startswith(FREE)]
@@ -178,7 +178,7 @@ def _text_left_out(columns: Sequence[Column]) -> str:
 
 
 def _plain(values: pd.Series) -> pd.Series | NDArray[np.generic]:
-    """Numbers without their index, which pandas would compare for every column."""
+    """Return numbers without their index, which pandas would compare for every column."""
     return values.to_numpy() if is_plain(values, "iuf") else values
 
 
@@ -191,7 +191,7 @@ def _names_objects(frame: pd.DataFrame, expected: Expected) -> bool:
 
 
 def _nothing_left(path: Path, columns: Sequence[Column]) -> str:
-    """Why no column is left, in a sentence."""
+    """Return why no column is left, in a sentence."""
     away = [f"{short(c.name)} ({c.detail if c.kind == 'left out' else c.kind})" for c in columns]
     listed = ", ".join(away[:12]) + (f" and {len(away) - 12} more" if len(away) > 12 else "")
     return (
@@ -201,7 +201,7 @@ def _nothing_left(path: Path, columns: Sequence[Column]) -> str:
 
 
 def _by_name(path: Path, columns: Sequence[str], options: ReadOptions) -> ReadOptions:
-    """The options with every column by its name."""
+    """Return the options with every column by its name."""
     known = set(columns)
 
     def one(name: str | None) -> str | None:
@@ -221,7 +221,7 @@ def _by_name(path: Path, columns: Sequence[str], options: ReadOptions) -> ReadOp
 
 
 def _numbered(rows: pd.Index) -> Names:
-    """Rows called by their numbers in the file."""
+    """Return row names from their numbers in the file."""
     return np.array([str(row + 1) for row in rows], dtype=object)
 
 

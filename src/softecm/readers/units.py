@@ -1,4 +1,4 @@
-"""Units of numbers: which are the same, which have a fixed factor between them, and what to say about the others."""
+"""Units of numbers: synonyms, conversions with fixed factors, and remarks about others."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from softecm.readers.base import ReadError, existing, short
 if TYPE_CHECKING:
     import pandas as pd
 
-#: Units of one quantity, each with its size. Sizes differ between molar and mass concentrations, and from day to day
-#: between currencies: these are quantities of their own.
+#: Units of one quantity, each with its size. Sizes differ between molar and mass concentrations, and vary over time
+#: between currencies: these are separate quantities.
 SCALES: tuple[Mapping[str, float], ...] = (
     {"ng": 1e-9, "µg": 1e-6, "mcg": 1e-6, "mg": 1e-3, "g": 1, "kg": 1e3, "t": 1e6, "oz": 28.349523125}
     | dict.fromkeys(("lb", "lbs"), 453.59237),
@@ -56,13 +56,13 @@ SCALES: tuple[Mapping[str, float], ...] = (
     {"°C": 1, "°F": 5 / 9},
 )
 PERCENT = {"%": 100, "‰": 1000}
-FREEZING = {"°F": -160 / 9}  # where a scale begins, in the first unit of its quantity
+FREEZING = {"°F": -160 / 9}  # origin of a scale, in the first unit of its quantity
 SQUARES = {"mm2": "mm²", "cm2": "cm²", "m2": "m²", "km2": "km²", "m3": "m³"}
-DETACHED = {"t", "d"}  # 3d and 2t are written together by those who mean something else
+DETACHED = {"t", "d"}  # written without a space, 3d and 2t have other meanings
 
 
 class Unit(NamedTuple):
-    """How a unit relates to the others of its quantity."""
+    """A unit's relation to the others of its quantity."""
 
     quantity: int
     size: float
@@ -71,10 +71,10 @@ class Unit(NamedTuple):
 
 UNITS = {name: Unit(k, size, FREEZING.get(name, 0.0)) for k, scale in enumerate(SCALES) for name, size in scale.items()}
 _PLAIN = {name: {other for other in UNITS if other.casefold() == name.casefold()} for name in UNITS}
-#: Units in small letters, where capitals don't tell them from others: kg for KG, but not mW for MW.
+#: Units in lower case, if case doesn't distinguish them from others: kg for KG, but not mW for MW.
 FOLDED = {name.casefold(): name for name, alike in _PLAIN.items() if len(alike) == 1 and (len(name) > 1 or name == "L")}
 _LETTERS = sorted(name for name in {*UNITS, *SQUARES} - DETACHED if name[0].isalpha())
-#: What may be written right behind a number; a single letter in its own case.
+#: Units allowed directly after a number; single letters are case-sensitive.
 ATTACHED = (
     rf"(?i:{'|'.join(re.escape(name) for name in sorted(_LETTERS, key=len)[::-1] if len(name) > 1)})|"
     rf"[{''.join(name for name in _LETTERS if len(name) == 1)}]"
@@ -82,25 +82,25 @@ ATTACHED = (
 
 
 def known_unit(unit: str) -> Unit | None:
-    """What is known of a unit, however it is spelled."""
-    name = unit.replace("μ", "µ")  # two signs that look alike
+    """Return a known unit in any spelling, or None."""
+    name = unit.replace("μ", "µ")  # two characters that look alike
     name = SQUARES.get(name, name)
     return UNITS.get(name) or UNITS.get(FOLDED.get(name.casefold(), ""))
 
 
 @dataclass(frozen=True)
 class Conversion:
-    """From one unit to another: ``factor * number + shift``."""
+    """Conversion between units: ``factor * number + shift``."""
 
     factor: float
     shift: float = 0.0
 
     def __call__(self, number: float) -> float:
-        """A number in the other unit, without the last digits that only computing adds."""
+        """Return a number in the other unit, without rounding errors in the last digits."""
         return number if self == SAME else float(f"{number * self.factor + self.shift:.12g}")
 
     def example(self, unit: str, to: str) -> str:
-        """What one is in the other unit, to check it."""
+        """Return what 1 is in the other unit, to check it."""
         return f" (1 {unit} is {self.factor:.4g} {to})" if not self.shift else ""
 
 
@@ -108,7 +108,7 @@ SAME = Conversion(1.0)
 
 
 def conversion(unit: str, to: str) -> Conversion | None:
-    """How to convert; None where no fixed factor is known.
+    """Return the conversion; None without a fixed factor.
 
     Examples
     --------
@@ -125,19 +125,19 @@ def conversion(unit: str, to: str) -> Conversion | None:
 
 @dataclass(frozen=True)
 class UnitChoice:
-    """The unit of a column that ``--unit`` names, and how many of other units are one of it."""
+    """The unit of a column from ``--unit``, and how many of other units are one of it."""
 
     unit: str
     others: tuple[tuple[str, float], ...] = ()
 
     def conversion(self, unit: str) -> Conversion | None:
-        """How to convert to the unit."""
+        """Return the conversion to the unit."""
         own = next((1.0 / count for name, count in self.others if name == unit), None)
         return conversion(unit, self.unit) if own is None else Conversion(own)
 
 
 def unit_choices(path: Path, columns: Sequence[str], entries: Sequence[str]) -> dict[str, UnitChoice]:
-    """The choices by column, from entries such as ``weight=kg`` or ``glucose=mmol/L=18 mg/dL``."""
+    """Return the choices by column, from entries such as ``weight=kg`` or ``glucose=mmol/L=18 mg/dL``."""
     choices = {}
     for entry in entries:
         name = max((name for name in columns if entry.startswith(f"{name}=")), key=len, default=entry.partition("=")[0])
@@ -153,7 +153,7 @@ def unit_choices(path: Path, columns: Sequence[str], entries: Sequence[str]) -> 
 
 
 def unit_in_name(name: str) -> str:
-    """The unit that the name of a column ends in, where it is known.
+    """Return the known unit at the end of a column's name.
 
     Examples
     --------
@@ -165,7 +165,7 @@ def unit_in_name(name: str) -> str:
 
 
 def unit_remark(name: str, unit: str, before: str, values: pd.Series) -> str:
-    """What to check where a column is in another unit than in the fit; empty where it is the same or just not written.
+    """Return what to check if a column's unit differs from the fit's; "" if it is the same or just not written.
 
     Examples
     --------

@@ -14,15 +14,15 @@ from softecm.readers.base import Loaded, ReadOptions, short
 
 Reading = Callable[[Path, ReadOptions], Loaded]
 
-SHOWN = 5  # ids that are named
+SHOWN = 5  # maximum number of ids to list
 
 
 class Beside(NamedTuple):
-    """Files about the objects of another one."""
+    """Other files about the same objects."""
 
     series: Path | None = None
     embeddings: tuple[Path, ...] = ()
-    matrices: tuple[Path, ...] = ()  # of dissimilarities; the other file is one of them
+    matrices: tuple[Path, ...] = ()  # of dissimilarities; the main file is one of them
 
     def __bool__(self) -> bool:
         return bool(self.files)
@@ -33,7 +33,7 @@ class Beside(NamedTuple):
         return (*(() if self.series is None else (self.series,)), *self.embeddings, *self.matrices)
 
     def summary(self) -> dict[str, list[str]]:
-        """Where they lie, for a summary."""
+        """Return their paths, for a summary."""
         kinds = {
             "series": self.files[: self.series is not None],
             "embeddings": self.embeddings,
@@ -43,7 +43,7 @@ class Beside(NamedTuple):
 
     @staticmethod
     def of(files: Mapping[str, Sequence[str]]) -> Beside:
-        """As a summary has them."""
+        """Return the files of a summary."""
         kinds = {
             kind: tuple(Path(file) for file in files.get(kind, ())) for kind in ("series", "embeddings", "matrices")
         }
@@ -51,7 +51,7 @@ class Beside(NamedTuple):
 
 
 def read_views(path: Path, beside: Beside, options: ReadOptions, read: Reading) -> Loaded:
-    """The objects of a table with the series and embeddings that other files hold of them, as a dict of views.
+    """Return the objects of a table with their series and embeddings from other files, as a dict of views.
 
     Series are matched by id. Rows of an embedding are in the order of the table's, unless it has a column of ids.
     """
@@ -85,7 +85,7 @@ def read_views(path: Path, beside: Beside, options: ReadOptions, read: Reading) 
 
 
 def _matrices(path: Path, beside: Beside, options: ReadOptions, read: Reading) -> Loaded:
-    """Several matrices of dissimilarities between the same objects."""
+    """Return several matrices of dissimilarities between the same objects."""
     if len(beside.files) > len(beside.matrices):
         raise ReadError("--matrix can't be combined with --series and --embedding: leave them out.")
     loaded = [read(file, options) for file in (path, *beside.matrices)]
@@ -111,7 +111,7 @@ def _series(
     read: Reading,
     notes: list[str],
 ) -> list[Any]:
-    """The series of each object of the table; None where it has none."""
+    """Return the series of each object of the table, or None."""
     if ids is None or key is None:
         raise ReadError(f"{file} is matched with {path} by the objects' ids: name the column that both have with --id.")
     time, value = _columns(file, key, options, read, notes)
@@ -123,7 +123,7 @@ def _series(
 def _columns(
     file: Path, key: str, options: ReadOptions, read: Reading, notes: list[str]
 ) -> tuple[str, tuple[str, ...]]:
-    """The columns of time and values of a long table: as said, or the first beside the ids, and all others."""
+    """Return the columns of time and values of a long table: as given, or the first beside the ids, and all others."""
     table = read(file, ReadOptions()).table
     names = [] if table is None else [str(name) for name in table.columns]
     if key not in names or len(names) < 3:
@@ -142,7 +142,7 @@ def _columns(
 def _embedding(
     path: Path, file: Path, count: int, ids: list[str] | None, key: str | None, read: Reading, notes: list[str]
 ) -> Any:
-    """Rows of numbers for each object: by id where the file has some, else in the table's order."""
+    """Return numbers for each object: by id if the file has ids, else in the table's order."""
     loaded = read(file, ReadOptions(id_column=key if file.suffix.lower() not in (".npy", ".npz") else None))
     if loaded.shape == "series" or hasattr(loaded.data, "indptr"):
         raise ReadError(f"{file} must hold one row of numbers per object: give an array of two dimensions, or a table.")
@@ -164,7 +164,7 @@ def _embedding(
 
 
 def _matched(path: Path, file: Path, ids: Sequence[str], rows: dict[str, object], notes: list[str]) -> list[Any]:
-    """What a file has of each object, None where it has nothing; refused where it knows others."""
+    """Return a file's data of each object, or None; raise an error for unknown objects."""
     strange = [one for one in rows if one not in set(ids)]
     if strange:
         raise ReadError(
