@@ -150,7 +150,7 @@ def test_the_kernel_version_is_the_same_on_a_kernel_matrix():
 
 def test_components_need_links_and_columns():
     x = make_blobs(20, random_state=0).data
-    with pytest.raises(ValueError, match=r"must_link or cannot_link must hold pairs to learn from; got none"):
+    with pytest.raises(ValueError, match=r"must_link or cannot_link must hold at least one pair; got none"):
         learn_components(x, None, [])
     with pytest.raises(ValueError, match=r"n_components must be at most the 2 columns of X; got 3"):
         learn_components(x, [(0, 1)], None, 3)

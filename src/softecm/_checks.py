@@ -19,7 +19,7 @@ from softecm._text import meant
 from softecm._wording import literal, option
 
 #: The remedy for an invalid number of clusters.
-HOW_MANY = "Give the number of groups to look for; softecm.choose_n_clusters(X) finds one."
+HOW_MANY = "Pass the number of groups; softecm.choose_n_clusters(X) can find it."
 
 
 def is_number(value: object) -> TypeGuard[float]:

@@ -224,7 +224,7 @@ def _prepared(
         got = f"{w.min():g} to {w.max():g}" if w.shape == (len(rows),) else f"shape {w.shape}"
         raise ValueError(
             f"weights must be one number per series, {len(rows)}, finite, not negative and not all zero; got {got}. "
-            "Leave them out to count all alike."
+            "Leave them out to weight all equally."
         )
     if init is None:
         drawn = space.starts(batch, torch.arange(len(rows)))
@@ -233,6 +233,6 @@ def _prepared(
         start = torch.from_numpy(filled(to_list([init], layout)[0]))
         if start.shape[1] != batch.values.shape[2]:
             raise ValueError(
-                f"init must be a series of {batch.values.shape[2]} channels, as X has; got {start.shape[1]}. Give (L, d)."
+                f"init must be a series of {batch.values.shape[2]} channels, as X has; got {start.shape[1]}. Pass (L, d)."
             )
     return batch, torch.from_numpy(w / w.sum()), start

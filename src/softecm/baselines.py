@@ -60,7 +60,7 @@ def hard_partition(
     True
     """
     check_choice("method", method, tuple(BASELINES))
-    c = check_count("n_clusters", n_clusters, hint="Give the number of groups to look for.")
+    c = check_count("n_clusters", n_clusters, hint="Pass the number of groups.")
     package, module = BASELINES[method]
     if find_spec(module) is None:
         raise ImportError(f"method {method!r} needs {package}, which is not installed: pip install {package}.")
@@ -94,7 +94,7 @@ def _categorical(X: object) -> list[int]:
     frame = frame_of(X)
     if frame is None:
         raise ValueError(
-            f"categorical must name the columns that hold categories; got None for a {type(X).__name__}. Give their "
+            f"categorical must name the columns that hold categories; got None for a {type(X).__name__}. Pass their "
             "numbers, counted from 0, or pass a data frame."
         )
     others = set(frame.select(~cs.numeric()).columns)

@@ -146,7 +146,7 @@ def spread_constraints(
     k = check_count("n_neighbors", n_neighbors, hint="1 is usual: as many new pairs per link.")
     if k >= len(d):
         raise ValueError(
-            f"n_neighbors must be less than the number of objects; got {k} for {len(d)} objects. Ask for fewer."
+            f"n_neighbors must be less than the number of objects; got {k} for {len(d)} objects. Use fewer."
         )
     near = [_handed_on(pairs, d, k) for pairs in known]
     must = _agreeing(known, near[0], len(d))
@@ -240,12 +240,10 @@ def learn_components(
     x = check_array(X, dtype=np.float64)
     links = check_constraints(must_link, cannot_link, len(x))
     if not any(map(len, links)):
-        raise ValueError("must_link or cannot_link must hold pairs to learn from; got none. Give some.")
+        raise ValueError("must_link or cannot_link must hold at least one pair; got none.")
     d = check_count("n_components", n_components, hint="2 is usual.")
     if d > x.shape[1]:
-        raise ValueError(
-            f"n_components must be at most the {x.shape[1]} columns of X; got {d}. Ask for fewer components."
-        )
+        raise ValueError(f"n_components must be at most the {x.shape[1]} columns of X; got {d}. Use fewer components.")
     sharpness = check_number("beta", beta, above=0, hint="1 is usual.")
     rounds = check_count("max_iter", max_iter, hint="1000 is usual.")
     start = check_random_state(random_state).normal(scale=1e-3, size=(d, x.shape[1]))
@@ -300,9 +298,9 @@ def sample_constraints(
 
     values = np.asarray(labels)
     if values.ndim != 1:
-        raise ValueError(f"labels must have one entry per object; got shape {values.shape}. Give a list of labels.")
+        raise ValueError(f"labels must have one entry per object; got shape {values.shape}. Pass a list of labels.")
     known = np.flatnonzero(values >= 0) if values.dtype.kind in "iuf" else np.arange(len(values))
-    count = check_count("n_pairs", n_pairs, least=0, hint="Give the number of pairs to draw.")
+    count = check_count("n_pairs", n_pairs, least=0, hint="Pass the number of pairs to draw.")
     available = len(known) * (len(known) - 1) // 2
     if count > available:
         raise ValueError(
@@ -345,7 +343,7 @@ def partial_labels(y: object, n_clusters: int) -> Pairs | None:
         return None
     if values.ndim != 1 or unknown.all():
         why = f"has shape {values.shape}" if values.ndim != 1 else "has no known label"
-        warn(f"y must hold one label per object, some of them known; it {why} and is ignored. Give a list of labels.")
+        warn(f"y is ignored because it {why}. Pass one label per object, some of them known.")
         return None
     known = values[~unknown]
     try:
@@ -355,7 +353,7 @@ def partial_labels(y: object, n_clusters: int) -> Pairs | None:
     if len(names) > n_clusters:
         raise ValueError(
             f"y must name at most n_clusters={n_clusters} different groups; got {len(names)}: "
-            f"{', '.join(map(str, names[:10]))}. Ask for as many clusters, or write -1 where a label is not known."
+            f"{', '.join(map(str, names[:10]))}. Use as many clusters, or -1 for unknown labels."
         )
     labels = np.full(len(values), -1, dtype=np.int64)
     labels[~unknown] = numbers

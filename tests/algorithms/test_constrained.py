@@ -191,7 +191,7 @@ def test_complete_labels_are_ignored(y):
 
 @pytest.mark.parametrize("y", [np.full(61, np.nan), np.column_stack([LABELS, LABELS])])
 def test_labels_that_cannot_be_used_are_warned_of(y):
-    with pytest.warns(UserWarning, match="y must hold one label per object, some of them known; it has"):
+    with pytest.warns(UserWarning, match="y is ignored because it has"):
         SoftECM(2, random_state=0).fit(between_two_groups(), y)
 
 

@@ -170,7 +170,7 @@ def test_what_is_kept_is_a_part(keep):
 
 
 def test_metrics_without_sums_are_refused():
-    with pytest.raises(TypeError, match=r"metric must have means .* got manhattan"):
+    with pytest.raises(TypeError, match=r"a metric whose prototypes are means; got manhattan"):
         SoftECM(3, metric="manhattan", random_state=0).partial_fit(blobs(60, 0)[0])
 
 
@@ -316,5 +316,5 @@ def test_a_prior_has_a_weight_and_no_checkpoint(tmp_path):
     last = CCM(3, random_state=0).fit(X)
     with pytest.raises(ValueError, match="prior_weight must be at least 0"):
         FCM(3).fit(X, prior=last, prior_weight=-1)
-    with pytest.raises(ValueError, match="checkpoint can't be combined with prior"):
+    with pytest.raises(ValueError, match="checkpoint and prior can't be combined"):
         FCM(3).fit(X, prior=last, checkpoint=tmp_path / "c")

@@ -302,5 +302,5 @@ def test_a_column_in_another_unit_is_blamed_where_most_new_objects_belong_nowher
     with sizes, pytest.warns(NowhereWarning, match=r"of 90 objects belong to no group, mostly because of 'spend'"):
         model.predict_partition(frame.assign(spend=400.0 * frame["spend"] + 4000.0))
     sizes = pytest.warns(ReadingWarning, match=r"; of column 'visits' are about")
-    with sizes, pytest.warns(NowhereWarning, match=r"90 of 90 objects belong to no group: they are unlike"):
+    with sizes, pytest.warns(NowhereWarning, match=r"90 of 90 objects belong to no group: they differ from"):
         model.predict_partition(frame + 1e4)

@@ -177,7 +177,7 @@ def test_gaps_and_infinities_are_refused():
 def test_too_many_rows_to_explain():
     wide = sp.csr_array(sp.random(40, 200_000, density=1e-4, random_state=0))
     model = FCM(2, init=wide[:2].toarray(), max_iter=1)
-    with pytest.raises(ValueError, match=r"few rows for explain.*Give at most 83 rows at a time"):
+    with pytest.raises(ValueError, match=r"few rows for explain.*Pass at most 83 rows at a time"):
         model.fit(wide).explain(sp.vstack([wide] * 3))
 
 

@@ -156,7 +156,7 @@ def test_a_model_is_saved_with_its_source(form, tmp_path):
     ("options", "match"),
     [
         ({"source": "old"}, r"source must hold finite numbers.*got str.*cluster_centers_ of a fitted model"),
-        ({"source": ECM()}, r"got ECM. Give the cluster_centers_"),
+        ({"source": ECM()}, r"got ECM. Pass the cluster_centers_"),
         ({"source": [[0.0, np.nan]]}, r"source must hold finite numbers"),
         ({"source": [[0.0]] * 3}, r"source must have the columns of X, 2; got 1"),
         ({"source": [[0.0, 0.0]] * 2, "form": "matched"}, r"a centre for each of n_clusters=3.*got 2. Use form='sets'"),

@@ -11,9 +11,9 @@ from softecm import FocalSets, GradientDescent, SoftECM
 X = np.random.default_rng(0).normal(size=(12, 2))
 
 PARAMETERS = [
-    ({"n_clusters": 0}, r"n_clusters must be a whole number of at least 1; got 0\. Give"),
+    ({"n_clusters": 0}, r"n_clusters must be a whole number of at least 1; got 0\. Pass"),
     ({"n_clusters": 2.5}, r"n_clusters must be a whole number of at least 1; got 2\.5"),
-    ({"n_clusters": 13}, r"n_clusters must be at most the number of objects; got n_clusters=13 for n_samples=12\. Ask"),
+    ({"n_clusters": 13}, r"n_clusters must be at most the number of objects; got n_clusters=13 for n_samples=12\. Use"),
     (
         {
             "n_clusters": 200,

@@ -145,7 +145,7 @@ def test_costs_no_points_have_are_told():
         (lambda: StateSequences("random"), ValueError, "substitution must be one of 'constant', 'transitions'; got"),
         (lambda: StateSequences({"ab": 1.0}), ValueError, "pairs of states as keys"),
         (lambda: StateSequences({("a", "b"): -1.0}), ValueError, "costs above 0; got -1.0 for 'a' and 'b'"),
-        (lambda: StateSequences({("a", "b"): 1.0, ("b", "a"): 2.0}), ValueError, "the same both ways"),
+        (lambda: StateSequences({("a", "b"): 1.0, ("b", "a"): 2.0}), ValueError, "the same in both directions"),
         (lambda: StateSequences(indel=0.0), ValueError, "indel must be"),
         (lambda: StateSequences(derivative=True), ValueError, "are for series of numbers"),
         (lambda: to_sequences(["abc", "abd"]), TypeError, r"got text in sequence 1 \(X\[0\]\).*list\(word\)"),

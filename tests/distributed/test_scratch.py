@@ -15,6 +15,6 @@ def test_arrays_come_back(rng: np.random.Generator) -> None:
         found = file.get(place)
         assert found.dtype == array.dtype
         np.testing.assert_array_equal(found, array)
-    with pytest.raises(OSError, match="ended early"):
+    with pytest.raises(OSError, match="is incomplete"):
         file.get(Place(10**6, "<f8", (3,)))
     file.close()

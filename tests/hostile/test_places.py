@@ -323,7 +323,7 @@ def test_errors_name_the_wanted_path(tmp_path: Path, hostile_case: Callable[[], 
 def test_a_report_on_fewer_objects_is_asked_for_and_a_partition_of_others_is_refused(tmp_path: Path) -> None:
     model = ECM(2, delta=5.0, random_state=0).fit(X)
     with pytest.raises(
-        ValueError, match=r"X has 5 objects and the fit had 12\. Give the objects of the fit, or for other"
+        ValueError, match=r"X has 5 objects and the fit had 12\. Pass the objects of the fit, or for other"
     ):
         report.build(model, X[:5])
     page = report.build(model, X[:5], partition=model.predict_partition(X[:5]))

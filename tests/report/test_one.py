@@ -131,7 +131,7 @@ def test_objects_go_by_their_names(model: SoftECM) -> None:
 def test_an_object_is_asked_for_by_its_name(model: SoftECM) -> None:
     assert str(model.explain_object(PEOPLE, "p97")) == str(model.explain_object(PEOPLE, 97))
     twice = PEOPLE[["height", "weight"]].set_axis([f"q{i // 2}" for i in range(99)])
-    with pytest.raises(IndexError, match="i must name one object; got 'q3', which 2 are called"):
+    with pytest.raises(IndexError, match="i must name one object; got 'q3', the name of 2"):
         SoftECM(3, n_init=1, random_state=0).fit(twice).explain_object(twice, "q3")
 
 

@@ -45,7 +45,7 @@ def test_where_names_are_found():
     [
         (X, ("n1", "n2"), r"must_link must hold numbers of objects, counted from 0; got 'n1'.*index names them"),
         (FRAME, ("n1", "n100"), r"must_link must name objects of X; got 'n100', which is none\. Did you mean n10\?"),
-        (FRAME.rename(index={"n2": "n1"}), ("n1", "n3"), r"must name one object each; got 'n1', as 2 are called"),
+        (FRAME.rename(index={"n2": "n1"}), ("n1", "n3"), r"must name one object each; got 'n1', the name of 2"),
     ],
 )
 def test_names_that_are_none_are_refused(data, pair, said):

@@ -20,10 +20,10 @@ COLUMNS = {"a": [1.0, 2.0, 8.0], "b": [2.0, 1.0, 9.0]}
         ([{"a": 1.0}, {"a": 2.0}], r"got a list of dicts\. pandas\.DataFrame\(X\)"),
         ("data.csv", r"got the text 'data\.csv'\. softecm\.read_table"),
         (Path("data.csv"), r"got the text 'data\.csv'\. softecm\.read_table"),
-        ({1, 2, 3}, r"got a set\. Give list\(X\)"),
-        ((row for row in [[1.0], [2.0]]), r"got a generator\. Give list\(X\)"),
+        ({1, 2, 3}, r"got a set\. Pass list\(X\)"),
+        ((row for row in [[1.0], [2.0]]), r"got a generator\. Pass list\(X\)"),
         (None, "got None"),
-        ([object()] * 10, r"got a list of object, such as <object .*\. Give a list of rows"),
+        ([object()] * 10, r"got a list of object, such as <object .*\. Pass a list of rows"),
         (
             ["a", "b", "c"],
             r"got words, such as 'a'\. .*metric='precomputed'.*distance\(a, b\) for b in X.* a list of rows",

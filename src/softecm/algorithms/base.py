@@ -222,7 +222,7 @@ class EvidentialClusterer(EstimatorFacts, ClusterMixin, BaseEstimator):
         if len(empty):
             named = ", ".join(self.focal_sets_.cluster_names[k] for k in empty)
             warn(
-                f"clusters {named} hold no mass: fewer groups were found than {option('n_clusters', len(held))}. "
+                f"clusters {named} have no mass: fewer groups were found than {option('n_clusters', len(held))}. "
                 f"Use fewer clusters, a larger {option('delta')}, or more restarts ({option('n_init')}).",
                 EmptyClusterWarning,
             )
@@ -450,8 +450,8 @@ class PrototypeClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Evid
         attribute = self.model_.most_of_distances(x[torch.as_tensor(rows[:1000])])
         cause = "" if attribute is None else f", mostly because of {attribute!r}"
         warn(
-            f"{len(rows)} of {n} objects belong to no group{cause}: they are unlike those of the fit. Check that "
-            "they hold the same quantities in the same units.",
+            f"{len(rows)} of {n} objects belong to no group{cause}: they differ from those of the fit. Check that "
+            "they have the same quantities in the same units.",
             NowhereWarning,
         )
 

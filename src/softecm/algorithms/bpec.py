@@ -214,12 +214,14 @@ class BPEC(params.Iteration, params.FocalParameters, params.Masses, PrototypeClu
         fitted: Space = space.fit(rows, dtype=torch.float64).named(getattr(self, "feature_names_in_", ()))
         x: Tensor = fitted.encode(rows)
         if len(x) < 2:
-            raise ValueError(f"X must have at least 2 objects to compare; got n_samples={len(x)}. Give more rows.")
+            raise ValueError(f"X must have at least 2 objects to compare; got n_samples={len(x)}. Pass more rows.")
         with threads(self.n_jobs):
             self._place(x)
             self._share_out(x, fitted)
         self._warn_if_unconverged()
-        self._warn_if_merged("Give n_clusters or peaks, or more n_neighbors: too many peaks were found in one group.")
+        self._warn_if_merged(
+            "Set n_clusters or peaks, or a larger n_neighbors: too many peaks were found in one group."
+        )
         if not self.collapsed_:
             self._warn_of_masses()
         return self

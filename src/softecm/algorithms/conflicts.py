@@ -375,7 +375,7 @@ class ConflictClusterer(params.Restarts, params.FocalParameters, params.Clusters
         if masses.shape != (n, f + 1) or (masses < 0).any() or not np.allclose(masses.sum(1), 1.0):
             raise ValueError(
                 f"init must hold masses of shape (n, f + 1), here ({n}, {f + 1}), not negative, rows adding up to 1; got "
-                f"shape {masses.shape}. Give a CredalPartition of the same objects on the same focal sets."
+                f"shape {masses.shape}. Pass a CredalPartition of the same objects on the same focal sets."
             )
         return masses[None]
 
@@ -415,7 +415,7 @@ class ConflictClusterer(params.Restarts, params.FocalParameters, params.Clusters
         masses = self.partition_.masses
         if len(d) != len(masses):
             raise ValueError(
-                f"X must be the n x n dissimilarities given to fit, n = {len(masses)}; got shape {d.shape}. Give all rows."
+                f"X must be the n x n dissimilarities given to fit, n = {len(masses)}; got shape {d.shape}. Pass all rows."
             )
         check_memory(40.0 * len(d) ** 2, f"the diagram of {len(d)} objects", "Draw some of the pairs instead.")
         i, j = np.triu_indices(len(d), 1)

@@ -291,7 +291,7 @@ class EGMM(params.Restarts, params.FocalParameters, EvidentialClusterer):
             return [int(self.n_clusters)]
         if params.is_given(self.init):
             raise ValueError(
-                "init must be 'k-means++' with n_clusters='auto'; got centres. Give n_clusters as a number."
+                "init must be 'k-means++' with n_clusters='auto'; got centres. Set n_clusters to a number."
             )
         return list(range(1, int(self.max_clusters) + 1))
 
@@ -340,12 +340,12 @@ class EGMM(params.Restarts, params.FocalParameters, EvidentialClusterer):
             drawn = as_numbers(self.init, "init")[None]
             if drawn.shape != (1, c, p):
                 raise ValueError(
-                    f"init must have shape (n_clusters, {p}), one row per cluster; got shape {drawn.shape[1:]}. Give "
+                    f"init must have shape (n_clusters, {p}), one row per cluster; got shape {drawn.shape[1:]}. Pass "
                     "as many columns as X has."
                 )
             if not (np.abs(drawn) <= LARGEST).all():
                 raise ValueError(
-                    f"init must hold finite numbers of at most {LARGEST:g} in size; got others. Give some of the objects."
+                    f"init must hold finite numbers of at most {LARGEST:g} in size; got others. Pass some of the objects."
                 )
         centers: Floats = drawn - np.average(sample.raw, axis=0, weights=sample.counts)
         return centers

@@ -339,7 +339,7 @@ class EKNNClus(Restarts, EvidentialClusterer):
         x = self._checked(X, reset=True)
         n = len(x)
         if n < 2:
-            raise ValueError(f"X must have at least 2 objects to compare; got n_samples={n}. Give more rows.")
+            raise ValueError(f"X must have at least 2 objects to compare; got n_samples={n}. Pass more rows.")
         k = self._count(n)
         start, rng = self._start(n), check_random_state(self.random_state)
         with threads(self.n_jobs):
@@ -388,7 +388,7 @@ class EKNNClus(Restarts, EvidentialClusterer):
         if self.n_neighbors >= n:
             raise ValueError(
                 f"n_neighbors must be less than the number of objects; got n_neighbors={self.n_neighbors} for "
-                f"n_samples={n}. Ask for fewer neighbours, or leave it at None."
+                f"n_samples={n}. Use fewer neighbours, or None."
             )
         return int(self.n_neighbors)
 
@@ -409,7 +409,7 @@ class EKNNClus(Restarts, EvidentialClusterer):
         if size > _engine.free_memory():
             raise ValueError(
                 f"n_neighbors must be larger for these objects; {self.n_neighbors_} leave {self.n_clusters_} clusters, "
-                f"whose masses take {shown_size(size)}. Give n_neighbors={4 * self.n_neighbors_}."
+                f"whose masses need {shown_size(size)}. Use n_neighbors={4 * self.n_neighbors_}."
             )
 
     def predict_partition(self, X: ArrayLike) -> CredalPartition:

@@ -419,7 +419,7 @@ class LinkableFamily(PrototypeFamily):
         request = CheckpointRequest.of(checkpoint, checkpoint_every, resume)
         if known is not None and request is not None:
             raise ValueError(
-                "checkpoint can't be combined with prior, with which fits are short; got both. Leave one out."
+                "checkpoint and prior can't be combined; got both. Fits with a prior are short: leave out checkpoint."
             )
         seeds: tuple[NDArray[np.int64], ...] = ()
         pairs = None
@@ -484,7 +484,7 @@ class LinkableFamily(PrototypeFamily):
         )
         chosen = self._settings()
         if raw_data(X).in_blocks:
-            raise TypeError("X must be in memory for partial_fit: give one block after another, or all of them to fit.")
+            raise TypeError("X must be in memory for partial_fit: pass one block after another, or all of them to fit.")
         if hasattr(self, "model_"):
             self._next_batch(chosen, X, sample_weight, fades)
             return self
@@ -536,7 +536,7 @@ class LinkableFamily(PrototypeFamily):
         if not metric.closed_form.quadratic:
             name = metric.name or type(metric).__name__
             raise TypeError(
-                f"metric must have means as prototypes for partial_fit; got {name}, which has none. Use "
+                f"partial_fit needs a metric whose prototypes are means; got {name}, which has none. Use "
                 "'sqeuclidean', 'mahalanobis' or 'mixed', begin with partial_fit, or fit again with "
                 "warm_start=True."
             )

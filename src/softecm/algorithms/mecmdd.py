@@ -297,7 +297,7 @@ class MECMdd(params.Restarts, params.FocalParameters, params.Masses, params.Clus
             names, raw = self.view_names_, [X[name] for name in self.view_names_]
         if len(raw) != len(self.view_names_) or (by_name(X) and names != self.view_names_):
             raise ValueError(
-                f"X must have the views of the fit, {', '.join(self.view_names_)}; got {', '.join(names)}. Give the "
+                f"X must have the views of the fit, {', '.join(self.view_names_)}; got {', '.join(names)}. Pass the "
                 "dissimilarities of the new objects to the training objects in each of them."
             )
         views = checked_views(self, names, raw, reset=False)
@@ -335,7 +335,7 @@ def named_views(X: Any) -> tuple[tuple[str, ...], list[Any]]:
     several = len(getattr(first, "shape", None) or np.asarray(first).shape) == (2 if listed else 3)
     views = list(X) if several else [X]
     if not views:
-        raise ValueError("X must have at least one view; got none. Give an array of shape (views, n, n).")
+        raise ValueError("X must have at least one view; got none. Pass an array of shape (views, n, n).")
     return tuple(f"view {j + 1}" for j in range(len(views))), views
 
 

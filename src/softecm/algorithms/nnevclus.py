@@ -286,7 +286,7 @@ class Detector(NamedTuple):
 def check_hidden(name: str, value: object, usual: object) -> object:
     """Check the number of units of each hidden layer, or of the only one."""
     for size in (value or (None,)) if isinstance(value, list | tuple) else (value,):
-        check_count(name, size, hint="Give the units of each hidden layer, such as (20,).")
+        check_count(name, size, hint="Pass the number of units in each hidden layer, such as (20,).")
     return value
 
 
@@ -507,7 +507,7 @@ class NNEVCLUS(params.Restarts, params.FocalParameters, params.Clusters, Evident
         hidden = self.hidden if isinstance(self.hidden, list | tuple) else (self.hidden,)
         sizes = (loss.x.shape[1], *map(int, hidden), f)
         weights = sum((came + 1) * out for came, out in pairwise(sizes))
-        instead = "Give fewer units, such as hidden=(20,)."
+        instead = "Use fewer units, such as hidden=(20,)."
         check_memory(
             32.0 * weights * int(self.n_init), f"a network of {weights} weights, {self.n_init} times,", instead
         )

@@ -190,7 +190,7 @@ class RelationalECM(Algorithm[Tensor]):
         masses = np.asarray(masses, dtype=np.float64)
         if masses.shape != (n, f + 1):
             raise ValueError(
-                f"init must have masses of shape (n, f + 1), here ({n}, {f + 1}); got shape {masses.shape}. Give a "
+                f"init must have masses of shape (n, f + 1), here ({n}, {f + 1}); got shape {masses.shape}. Pass a "
                 "partition of the same objects on the same focal sets, or the numbers of c objects."
             )
         return torch.tensor(masses)[None]

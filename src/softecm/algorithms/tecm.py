@@ -105,7 +105,7 @@ class TECMAlgorithm(VectorAlgorithm):
         p = objects.x.shape[1]
         if self.source and len(self.source[0]) != p:
             raise ValueError(
-                f"source must have the columns of X, {p}; got {len(self.source[0])}. Give the centres of an "
+                f"source must have the columns of X, {p}; got {len(self.source[0])}. Pass the centres of an "
                 "earlier clustering of the same columns."
             )
         return super().from_center(objects)
@@ -290,7 +290,7 @@ def centers_of(source: ArrayLike | None) -> tuple[tuple[float, ...], ...]:
     if rows.ndim != 2 or not rows.size or not (np.abs(rows) <= LARGEST).all():
         got = f"an array of shape {rows.shape}" if hasattr(source, "shape") else type(source).__name__
         raise ValueError(
-            f"source must hold finite numbers, one row per cluster of the earlier clustering; got {got}. Give the "
+            f"source must hold finite numbers, one row per cluster of the earlier clustering; got {got}. Pass the "
             "cluster_centers_ of a fitted model."
         )
     return tuple(map(tuple, rows.tolist()))

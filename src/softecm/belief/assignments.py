@@ -141,11 +141,11 @@ class Decisions:
     def _called(self, name: str) -> int:
         """Return the index of the object with this name."""
         if self.ids is None:
-            raise KeyError(f"these objects have no names; got {name!r}. Give an object's number, counted from 0.")
+            raise KeyError(f"these objects have no names; got {name!r}. Pass an object's number, counted from 0.")
         rows = np.flatnonzero(self.ids == name)
         if len(rows) != 1:
             many = "no object is" if not len(rows) else f"{len(rows)} objects are"
-            raise KeyError(f"{many} called {name!r}. Give a name that one object has, or its number, counted from 0.")
+            raise KeyError(f"{many} called {name!r}. Pass a name that one object has, or its number, counted from 0.")
         return int(rows[0])
 
     def __iter__(self) -> Iterator[Decision]:

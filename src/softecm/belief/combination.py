@@ -299,8 +299,8 @@ def _log_weights(source: Sourced) -> FloatArray:
     if len(sure):
         raise ValueError(
             f"rule='cautious' must have some mass on all clusters together, for every object; "
-            f"{place('object', int(sure[0]), 'masses')}, {len(sure)} in all, has none: fits consider that set only "
-            "if you ask for it. Trust every source a little less first: p.discount(0.99).combine(q.discount(0.99), "
+            f"{place('object', int(sure[0]), 'masses')}, {len(sure)} in all, has none: fits include that set only "
+            "on request. Discount the sources first: p.discount(0.99).combine(q.discount(0.99), "
             "rule='cautious')."
         )
     q = _over_supersets(lattice)

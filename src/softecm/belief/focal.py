@@ -421,13 +421,13 @@ def _checked_names(names: Iterable[str], n_clusters: int) -> tuple[str, ...]:
         some = worded("a dict for some of them", "name some of them with softecm rename DIR 'ω2=calm'")
         raise ValueError(
             f"names must have one entry for each of the {n_clusters} clusters; got {len(called)}: "
-            f"{', '.join(called[:8])}. Give as many names as clusters, or {some}."
+            f"{', '.join(called[:8])}. Use as many names as clusters, or {some}."
         )
     for k, name in enumerate(called):
         if not name or name in ("∅", "Ω") or name in called[:k]:
             raise ValueError(
-                f"names must be different, not empty, and neither ∅ nor Ω; got {literal(name)} for cluster ω{k + 1}. Give "
-                "it another."
+                f"names must be different, not empty, and neither ∅ nor Ω; got {literal(name)} for cluster ω{k + 1}. Use "
+                "another name."
             )
     return called
 

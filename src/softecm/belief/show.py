@@ -58,7 +58,7 @@ def _beside(partition: CredalPartition, X: object, taken: set[str]) -> dict[str,
     table = frame_of(X)
     if table is None:
         raise TypeError(
-            f"X must be a data frame with the objects' columns; got {type(X).__name__}. Give columns names first: "
+            f"X must be a data frame with the objects' columns; got {type(X).__name__}. Name the columns first: "
             "pandas.DataFrame(X, columns=[...])."
         )
     if len(table) != len(partition):

@@ -80,7 +80,7 @@ def make_blobs(
     target = [group]
     if between:
         if n_clusters < 2:
-            raise ValueError(f"between must be 0 with one cluster; got {between}. Ask for n_clusters of at least 2.")
+            raise ValueError(f"between must be 0 with one cluster; got {between}. Use at least 2 clusters.")
         pairs = np.array([rng.choice(n_clusters, 2, replace=False) for _ in range(between)])
         data.append(centers[pairs].mean(1) + 0.1 * spread * rng.standard_normal((between, n_features)))
         target.append(np.full(between, -1))

@@ -158,7 +158,7 @@ def _columns_left_out(X: object) -> dict[str, str]:
     if reasons and all(reasons.values()) and any(reason.startswith((FREE, DIFFERENT)) for reason in reasons.values()):
         listed = ", ".join(f"{name!r} ({reason})" for name, reason in list(reasons.items())[:SHOWN])
         raise ValueError(
-            f"X must have a column to cluster by; got {listed}. Give numbers made from the text (TF-IDF, embeddings), "
+            f"X must have a column to cluster by; got {listed}. Pass numbers made from the text (TF-IDF, embeddings), "
             f"or use {option('metric', 'mixed')}, which takes every column."
         )
     away = left_out(X, reasons)
@@ -262,7 +262,7 @@ def refuse_channels_first(shape: tuple[int, ...], metric: str = AUTO) -> None:
     raise ValueError(
         f"X must hold series as (n, steps, channels) under {option('metric', metric)}; got shape {tuple(shape)}, which "
         f"looks like aeon's (n, channels, steps): {n} series of {second} steps in {first} channel{'s' if first > 1 else ''}"
-        f". Give X.transpose(0, 2, 1) or metric=SoftDTW(layout='aeon').{as_it_is}"
+        f". Pass X.transpose(0, 2, 1) or metric=SoftDTW(layout='aeon').{as_it_is}"
     )
 
 

@@ -177,7 +177,7 @@ class CovarianceLearner(base.Learner):
         rows = len(np.asarray(self.metric.covariance))
         if rows != columns:
             raise ValueError(
-                f"covariance must have one row per column of X, {columns}; got {rows}. Give the "
+                f"covariance must have one row per column of X, {columns}; got {rows}. Pass the "
                 "covariance of the same columns."
             )
         return self.metric

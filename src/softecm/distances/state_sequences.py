@@ -107,9 +107,7 @@ def _costs(substitution: Mapping[object, float]) -> Costs:
     costs: dict[frozenset[Any], tuple[Any, Any, float]] = {}
     for pair, cost in substitution.items():
         if not isinstance(pair, tuple) or len(pair) != 2:
-            raise ValueError(
-                f"substitution must have pairs of states as keys, such as ('home', 'work'); got {pair!r}. Write both."
-            )
+            raise ValueError(f"substitution must have pairs of states as keys, such as ('home', 'work'); got {pair!r}.")
         a, b = pair
         if not is_number(cost) or not 0 < cost < float("inf"):
             if a == b and cost == 0:
@@ -119,7 +117,7 @@ def _costs(substitution: Mapping[object, float]) -> Costs:
             )
         if a == b or costs.get(frozenset(pair), (a, b, cost))[2] != cost:
             raise ValueError(
-                "substitution must be the same both ways, and nothing from a state to itself; got "
+                "substitution must be the same in both directions, and 0 from a state to itself; got "
                 f"{cost!r} for {a!r} and {b!r}."
             )
         costs[frozenset(pair)] = (a, b, float(cost))

@@ -108,7 +108,7 @@ class Effort(NamedTuple):
 
 FOR_AGREEMENT, FOR_UNITS = Effort(64, 2e9), Effort(24, 2e8)  # units need fewer objects
 ABSURD = 100.0  # times the median distance: objects beyond don't affect the usual distance
-WEIGHTS = "Give numbers of at least 0, not all of them 0; 'equal' lets every view count alike."
+WEIGHTS = "Pass numbers of at least 0, not all of them 0; 'equal' gives every view the same weight."
 
 
 class ViewSample(NamedTuple):

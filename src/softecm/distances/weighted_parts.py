@@ -276,12 +276,12 @@ def say_unheard(names: Sequence[str], shares: Sequence[float], common: NDArray[n
     """Warn about views with almost no weight because they don't agree with the others."""
     unheard = [name for name, share in zip(names, shares, strict=True) if share < NEXT_TO_NOTHING / len(shares)]
     if not common.any():
-        _warn("the views don't agree with each other, so nothing tells which is right: all count alike.")
+        _warn("the views don't agree with each other, so none can be preferred: all get the same weight.")
     elif unheard:
         more = f" and {len(unheard) - SHOWN} more" if len(unheard) > SHOWN else ""
         _warn(
             "views that hardly agree with the others get little weight: "
-            f"{', '.join(map(repr, unheard[:SHOWN]))}{more} (see view_weights_). Give weights as numbers to "
+            f"{', '.join(map(repr, unheard[:SHOWN]))}{more} (see view_weights_). Pass weights as numbers to "
             "change that."
         )
 

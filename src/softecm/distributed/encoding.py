@@ -87,7 +87,7 @@ def check_weights_of(raw: Raw, n: int) -> NDArray[np.float64]:
 
 def _filled(raw: Raw) -> Data:
     if len(raw.data) == 0:
-        raise ValueError("it is empty. Leave empty blocks out: repartition X, or drop them.")
+        raise ValueError("it is empty. Repartition X, or drop empty blocks.")
     return raw.data
 
 

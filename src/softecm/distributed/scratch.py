@@ -94,7 +94,7 @@ class ScratchFile:
         while done < len(view):
             count = self._file.readinto(view[done:])
             if not count:
-                raise OSError("the scratch file ended early: was the temporary folder emptied?")
+                raise OSError("the scratch file is incomplete: was the temporary folder emptied? Fit again.")
             done += count
         return array
 

@@ -160,6 +160,6 @@ def block_weights(
     weights = np.asarray(sample_weight, dtype=np.float64)
     if weights.shape != (sum(lengths),):
         raise ValueError(
-            f"sample_weight must have one number per object, {sum(lengths)}; got shape {weights.shape}. Give one per row."
+            f"sample_weight must have one number per object, {sum(lengths)}; got shape {weights.shape}. Pass one per row."
         )
     return np.split(weights, np.cumsum(lengths)[:-1])

@@ -205,7 +205,7 @@ def measured(X: object, names: Sequence[str] | None, count: int | None = None, w
     columns = _measured(X, names)
     if count is not None and columns and len(columns[0]) != count:
         raise ValueError(
-            f"{what} must hold the partition's {count} objects, in their order; got {len(columns[0])} rows. Give the rows "
+            f"{what} must hold the partition's {count} objects, in their order; got {len(columns[0])} rows. Pass the rows "
             "that were clustered, or those that the partition was predicted for."
         )
     return columns
@@ -218,7 +218,7 @@ def _measured(X: object, names: Sequence[str] | None) -> list[Column]:
         return _stretches(series, names)
     if raw.is_sparse:
         raise TypeError(
-            "X must be a table or series; got a sparse matrix. Give the columns to look at, X[:, columns].toarray()."
+            "X must be a table or series; got a sparse matrix. Pass a few columns, X[:, columns].toarray()."
         )
     table = raw.table()
     labels = [str(cells.name) for cells in table.columns] if names is None else [str(name) for name in names]

@@ -346,7 +346,7 @@ class _Growing:
 def _columns_of(table: object, names: Sequence[str] | None, count: int | None) -> list[Column]:
     if table is None:
         raise ValueError(
-            "table must hold the columns to explain the groups by, one row per object; got None. Give what was "
+            "table must hold the columns to explain the groups by, one row per object; got None. Pass what was "
             "clustered, or any other table of the same objects."
         )
     columns = measured(table, names, count, "table")

@@ -115,18 +115,18 @@ class Journal:
             head = json.loads(line)
         except (ValueError, RecursionError) as error:
             raise ReadError(
-                f"journal must be a file that a {self._maker} wrote; {self.path} is something else or damaged. Give "
+                f"journal must be a file that a {self._maker} wrote; {self.path} is something else or damaged. Use "
                 "another name."
             ) from error
         if not (matches(head, dict) and FORMAT in head):
             raise ReadError(
-                f"journal must be a file that a {self._maker} wrote; {self.path} is not one. Give another name."
+                f"journal must be a file that a {self._maker} wrote; {self.path} is not one. Use another name."
             )
         differing = [name if name != FORMAT else "format" for name in self._head if head.get(name) != self._head[name]]
         if differing:
             raise ReadError(
                 f"journal {self.path} belongs to another {self._maker}: its {' and '.join(differing)} differ from this "
-                "one's. Give another name, or delete the file to start afresh."
+                "one's. Use another name, or delete the file to start afresh."
             )
 
     def _items(self, line: bytes) -> dict[str, Row] | None:

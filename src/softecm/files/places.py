@@ -49,7 +49,7 @@ def check_replaced(outputs: Iterable[Path], *, kind: str | None = None, inputs: 
             continue
         for source in read:
             if path.samefile(source):
-                raise WriteError(f"{path} is {source}, the input, which is never replaced. Give another path.")
+                raise WriteError(f"{path} is {source}, the input, which is never replaced. Use another path.")
         if not path.is_file():
             raise WriteError(f"{path} is not a file and blocks the {what}. Move it, or give another path.")
         if not is_ours(path, what):
@@ -65,7 +65,7 @@ def _refused(path: Path) -> Iterator[None]:
     except FileNotFoundError as error:
         raise WriteError(f"{path} can't be written: its folder does not exist. Make it first.") from error
     except OSError as error:
-        raise WriteError(f"{path} can't be written: {reason(error)}. Give another path.") from error
+        raise WriteError(f"{path} can't be written: {reason(error)}. Use another path.") from error
 
 
 def _try_in(folder: Path) -> None:

@@ -191,7 +191,7 @@ class ValueReader:
         if self.metric is None:
             raise ReadError(
                 f"the model was fitted with a custom metric ({name}), and a model file holds no code. "
-                "Give it again: load_model(path, metric=...)."
+                "Pass it again: load_model(path, metric=...)."
             )
         return self.metric
 

@@ -71,7 +71,7 @@ def soft_ecm_problem(
     if not torch.isfinite(strength).all():
         raise ValueError(
             f"{option('lam')} must be a number within the range of {str(strength.dtype).removeprefix('torch.')}; got "
-            f"{np.asarray(lam).max():g}. Give a smaller one: beyond 1e6 it changes nothing."
+            f"{np.asarray(lam).max():g}. Use a smaller one: beyond 1e6 it changes nothing."
         )
     relaxed = relaxation(metric, focal, strength)
     if metric.weighing is not None and len(focal) > 1:
@@ -279,7 +279,7 @@ def check_init(chosen: Settings, space: Space) -> Tensor:
         row = int((~usable).nonzero()[0])
         raise ValueError(
             f"init must hold finite numbers of at most {LARGEST:g} in size; {place('row', row, 'init')} has others. "
-            "Give prototypes among the "
+            "Pass prototypes among the "
             "objects, or leave init at its default."
         )
     return prototypes[None]

@@ -34,7 +34,7 @@ from softecm.objective.pull import PrototypePull
 from softecm.optim import Solver
 from softecm.spaces.base import Space
 
-DELTA_HINT = "Give a distance, None for no outliers, or 'fitted'."
+DELTA_HINT = "Pass a distance, None for no outliers, or 'fitted'."
 ROWS = 1 << 11  # objects per block when computing masses
 
 
@@ -291,7 +291,7 @@ def settings(checked: Mapping[str, object], **choices: Any) -> Settings:
     if not auto and largest is not None:
         raise ValueError(
             f"{option('max_cardinality')} must be left out where {option('focal_sets')} is given; got {literal(largest)} "
-            f"and {literal(sets)}. Give one of them."
+            f"and {literal(sets)}. Use only one of them."
         )
     finds = auto and largest is None
     delta, lam, solver, init = values["delta"], values["lam"], values["solver"], values["init"]

@@ -445,7 +445,7 @@ def series_prototypes(
     focal = partition.focal_sets
     column = focal.index(clusters)
     if column == 0:
-        raise ValueError("clusters must name a set with a prototype; got the empty set, which has none.")
+        raise ValueError("clusters must be a non-empty set, which has a prototype; got the empty set.")
     color, label = set_colors(focal)[column], focal.labels(names)[column]
     mass = partition.masses[:, column]
     members = np.flatnonzero(partition.masses.argmax(1) == column)

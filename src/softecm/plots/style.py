@@ -56,7 +56,7 @@ def checked_points(points: ArrayLike, count: int) -> FloatArray:
     xy = np.asarray(points, dtype=np.float64)
     if xy.shape != (count, 2):
         raise ValueError(
-            f"points must have shape ({count}, 2), a place in the plane for each object; got {xy.shape}. Choose two "
+            f"points must have shape ({count}, 2), one point in the plane per object; got {xy.shape}. Choose two "
             "columns, or embed the objects first."
         )
     return xy

@@ -171,10 +171,10 @@ def _partition(model: FittedModel, X: Data) -> CredalPartition:
     The fit's own may include more: links between objects, and in EVCLUS all conflicts at once.
     """
     if X is None:
-        raise ValueError("partition must be given if X is None: there is nothing else to draw. Give model.partition_.")
+        raise ValueError("partition must be given if X is None: there is nothing else to draw. Pass model.partition_.")
     if not hasattr(X, "__len__"):
         raise ValueError(
-            f"X must be in memory for a report; got {type(X).__name__}. Give a sample of the objects: the report would "
+            f"X must be in memory for a report; got {type(X).__name__}. Pass a sample of the objects: the report would "
             "draw no more of them anyway."
         )
     fitted = inputs.fitted_partition(model)
@@ -183,7 +183,7 @@ def _partition(model: FittedModel, X: Data) -> CredalPartition:
     count = n_objects(X)
     if len(fitted) != count:
         raise ValueError(
-            f"X has {count} objects and the fit had {len(fitted)}. Give the objects of the fit, or for other objects "
+            f"X has {count} objects and the fit had {len(fitted)}. Pass the objects of the fit, or for other objects "
             "partition=model.predict_partition(X)."
         )
     if inputs.pairwise(model):
@@ -200,7 +200,7 @@ def _calibrated(calibration: Calibration | None, count: int) -> Calibration | No
     """Return the calibration, if it is about these objects."""
     if calibration is not None and len(calibration.before) != count:
         raise ValueError(
-            f"calibration must be of the report's {count} objects; got one of {len(calibration.before)}. Give what "
+            f"calibration must be of the report's {count} objects; got one of {len(calibration.before)}. Pass what "
             "softecm.calibrate(model, X) found for this X."
         )
     return calibration

@@ -340,7 +340,7 @@ def compare(
     if len(first) != len(second):
         raise ValueError(
             f"first and second must be about the same objects, in the same order; got {len(first)} and {len(second)} "
-            "objects. Give the partitions of the objects they have in common; groups of different objects are compared by "
+            "objects. Pass the partitions of the objects they have in common; groups of different objects are compared by "
             "compare(model, other, data=(X, Y))."
         )
     if len(first) < 2:
@@ -354,7 +354,7 @@ def compare(
 
 def _partition(name: str, value: object) -> CredalPartition:
     if not isinstance(value, CredalPartition):
-        raise TypeError(f"{name} must be a CredalPartition; got {type(value).__name__}. Give model.partition_.")
+        raise TypeError(f"{name} must be a CredalPartition; got {type(value).__name__}. Pass model.partition_.")
     return value
 
 

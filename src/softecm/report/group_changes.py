@@ -205,7 +205,7 @@ def group_changes(
     if data is None:
         raise TypeError(
             "data must be a pair, the objects of the first and of the second model, to measure the spread of groups; got "
-            "None. Give data=(X, Y), or the partitions of the same objects."
+            "None. Pass data=(X, Y), or the partitions of the same objects."
         )
     for model, name in zip(models, ("first", "second"), strict=True):
         if not hasattr(model, "model_") or pairwise(model):

@@ -85,7 +85,7 @@ def explain_object(
     names = inputs.names_of(X, count, ids)
     if isinstance(i, str) and i in names:
         if names.count(i) > 1:
-            raise IndexError(f"i must name one object; got {i!r}, which {names.count(i)} are called. Give its number.")
+            raise IndexError(f"i must name one object; got {i!r}, the name of {names.count(i)}. Pass its number.")
         i = names.index(i)
     if not is_whole(i) or not -count <= i < count:
         raise IndexError(

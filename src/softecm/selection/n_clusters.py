@@ -271,8 +271,8 @@ def no_groups_remark(choice: Choice[Model]) -> str:
     """Return that there are no groups, why, and what to do."""
     instead = "one group is taken" if choice.n_clusters == 1 else f"{choice.n_clusters} are the best of those tried"
     return (
-        f"no groups stand apart ({choice.evidence}): {instead}. Give a number of clusters to cut the objects into "
-        "parts anyway. Groups that are not convex, such as rings, are not recognized."
+        f"no groups stand apart ({choice.evidence}): {instead}. Set a number of clusters to divide the objects "
+        "anyway. Groups that are not convex, such as rings, are not recognized."
     )
 
 
@@ -313,7 +313,7 @@ class _Task(Generic[Model]):
         """Return the model of all objects with the selected number."""
         model, warned = self.fitted(c, self.X)
         if model is None:
-            raise ValueError("no number of clusters was tried to the end: the fit was interrupted.")
+            raise ValueError("no number of clusters was completed: the fit was interrupted.")
         return model, warned
 
 
@@ -373,8 +373,8 @@ def edge_remark(choice: Choice[Model]) -> str:
     """Return that the selected number is the last one tried, and what to do."""
     more = "more" if choice.edge == "largest" else "fewer"
     return (
-        f"{choice.n_clusters} is the {choice.edge} number of clusters tried: {more} may be better. Give a wider "
-        "range of candidates to be sure."
+        f"{choice.n_clusters} is the {choice.edge} number of clusters tried: {more} may be better. Try a wider "
+        "range of candidates."
     )
 
 
@@ -422,7 +422,7 @@ class _Search(Generic[Model]):
     def best_model(self) -> Model:
         """Return the best model; raise an error if none is reliable."""
         if self.model is None:
-            raise ValueError("no number of clusters was tried to the end: the first fit was interrupted.")
+            raise ValueError("no number of clusters was completed: the first fit was interrupted.")
         if not self.is_sound:
             raise ValueError(
                 f"no number of clusters among {list(self.values)} gave groups that stand apart: all merged or are "
@@ -480,7 +480,7 @@ def _checked(candidates: object, n_objects: int) -> list[int]:
     numbers = list(candidates) if isinstance(candidates, Iterable) else []
     if not numbers:
         raise ValueError(
-            f"candidates must hold at least one number of clusters; got {candidates!r}. range(1, 9) is usual."
+            f"candidates must hold at least one number of clusters; got {candidates!r}. Use range(1, 9), for example."
         )
     for c in numbers:
         hint = f"Each is a number of clusters of {n_objects} objects; 1 stands for no groups."

@@ -174,7 +174,7 @@ def check_enough(n_clusters: int, n: int) -> None:
         raise ValueError(
             f"{option('n_clusters')} must be at most the number of objects; got {option('n_clusters', n_clusters)} for "
             f"n_samples={n}. "
-            "Ask for fewer clusters or give more objects."
+            "Use fewer clusters or more objects."
         )
 
 

@@ -209,7 +209,7 @@ class LevelSummary:
         if traits.style == "ordered" and self.declared != other.declared:
             raise ValueError(
                 f"{column_label(traits.name)} must have the same ordered levels in all blocks; got {list(self.declared)!r} "
-                f"and {list(other.declared)!r}. Give every block the same categorical type."
+                f"and {list(other.declared)!r}. Use the same categorical type in all blocks."
             )
         declared = (*self.declared, *(v for v in other.declared if v not in self.declared))
         return LevelSummary(traits, counts, declared, self.most)

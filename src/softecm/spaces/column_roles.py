@@ -197,7 +197,7 @@ def _rows(parameter: str, pairs: Any, X: object) -> Any:
     if names is None:
         raise ValueError(
             f"{parameter} must hold numbers of objects, counted from 0; got {str(table[0, 0])!r}, and X does not say "
-            "what its objects are called. Give a data frame whose index names them."
+            "what its objects are called. Pass a data frame whose index names them."
         )
     rows: dict[str, list[int]] = {}
     for i, name in enumerate(names):
@@ -211,7 +211,7 @@ def _row(parameter: str, name: str, rows: Mapping[str, list[int]]) -> int:
         raise ValueError(f"{parameter} must name objects of X; got {name!r}, which is none.{meant(name, rows)}")
     if len(at) > 1:
         raise ValueError(
-            f"{parameter} must name one object each; got {name!r}, as {len(at)} are called. Give its number, counted from 0."
+            f"{parameter} must name one object each; got {name!r}, the name of {len(at)}. Pass its number, counted from 0."
         )
     return at[0]
 

@@ -107,7 +107,7 @@ class RawData:
         if isinstance(X, str | bytes | PathLike):
             return f"the text {fspath(X)[:60]!r}. softecm.read_table(path).data has the rows of a file"
         if isinstance(X, Iterator | Set):
-            return f"a {type(X).__name__}. Give list(X)"
+            return f"a {type(X).__name__}. Pass list(X)"
         if not isinstance(X, Sized) and not hasattr(X, "__array__"):
             return "None" if X is None else f"a value of type {type(X).__name__}"
         column = nw.from_native(X, series_only=True, pass_through=True)
@@ -423,7 +423,7 @@ def _refuse_pair(X: Sequence[Any], name: str) -> None:
     of_objects = [getattr(part, "ndim", 1) > 1 or (_is_list(part) and any(map(_is_list, part))) for part in X]
     if of_objects[0] and not of_objects[1] and np.asarray(X[1]).dtype.kind != "f":
         raise TypeError(
-            f"{name} must be the objects alone; got a pair of {len(X[0])} objects and {len(X[1])} names or labels. Give the "
+            f"{name} must be the objects alone; got a pair of {len(X[0])} objects and {len(X[1])} names or labels. Pass the "
             f"first part, fit({name}[0])."
         )
 
@@ -449,7 +449,7 @@ def as_numbers(X: object, name: str) -> NDArray[np.float64]:
         raise
     except (TypeError, ValueError) as error:
         got = getattr(X, "dtype", type(X).__name__)
-        raise ValueError(f"{name} must hold numbers only; got {got}. Give an array of floats.") from error
+        raise ValueError(f"{name} must hold numbers only; got {got}. Pass an array of floats.") from error
 
 
 def read_table(X: object, name: str = "X") -> RawTable:
@@ -539,7 +539,7 @@ def _single_values(X: Sequence[Any] | Array, name: str) -> str:
         )
     if isinstance(first, Real | Sized):
         return ""
-    return f"a list of {type(first).__name__}, such as {repr(first)[:40]}. Give a list of rows, each a list of cells"
+    return f"a list of {type(first).__name__}, such as {repr(first)[:40]}. Pass a list of rows, each a list of cells"
 
 
 def _is_column(part: object) -> bool:

@@ -161,7 +161,7 @@ class RealVectors(Space):
         if rows.ndim != 2 or rows.shape[1] != self.n_features:
             raise ValueError(
                 f"init must have shape (n_clusters, {self.n_features}), one row per cluster; got shape {rows.shape}. "
-                "Give as many columns as X has."
+                "Pass as many columns as X has."
             )
         return torch.as_tensor(rows, dtype=self.dtype)
 

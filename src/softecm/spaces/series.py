@@ -98,7 +98,7 @@ def to_list(X: object, layout: str = "tslearn") -> list[NDArray[np.float64]]:
             f"X must be an array (n, steps, channels) or a list of series; got {type(X).__name__}. Turn it into one first."
         )
     if np.ndim(X) == 0 if not isinstance(X, list | tuple) else len(X) == 0:
-        raise ValueError("X must hold at least one series; got none. Give an array (n, steps, channels) or a list.")
+        raise ValueError("X must hold at least one series; got none. Pass an array (n, steps, channels) or a list.")
     rows: list[NDArray[np.float64]] = []
     for i, one in enumerate(X):  # type: ignore[arg-type, var-annotated]
         try:
@@ -118,7 +118,7 @@ def to_list(X: object, layout: str = "tslearn") -> list[NDArray[np.float64]]:
         if row.ndim != 2:
             raise ValueError(
                 f"X must hold series of shape (steps, channels); got {row.ndim} dimensions in {place('series', i)}. "
-                "Give one array "
+                "Pass one array "
                 "a series."
             )
         rows.append(row.T if layout == "aeon" else row)
@@ -392,7 +392,7 @@ class SteppedSeries(SeriesSpace, savable=False):
         """Return series (L, d) as prototypes, each resampled to the longest; raise an error for other channels."""
         if rows[0].shape[1] != self.n_channels:
             raise ValueError(
-                f"init must hold series of {self.n_channels} channels, as X does; got {rows[0].shape[1]}. Give (c, L, d)."
+                f"init must hold series of {self.n_channels} channels, as X does; got {rows[0].shape[1]}. Pass (c, L, d)."
             )
         length = max(map(len, rows))
         return torch.as_tensor(np.stack([resampled(filled(row), length) for row in rows]), dtype=self.dtype)
@@ -416,7 +416,7 @@ class TimeSeries(SteppedSeries):
         elif rows[0].shape[1] != estimator.n_features_in_:
             raise ValueError(
                 f"X has series of {rows[0].shape[1]} channels, but {type(estimator).__name__} was fitted on "
-                f"{estimator.n_features_in_}. Give the same channels in the same order."
+                f"{estimator.n_features_in_}. Pass the same channels in the same order."
             )
         return rows
 
@@ -430,7 +430,7 @@ class TimeSeries(SteppedSeries):
         known = "" if reset else f", and those of the fit have about {self.length}"
         raise ValueError(
             f"X must hold series; got a table of shape {(n, steps)}: its rows would be series of {steps} steps{known}. "
-            "Give X[:, :, None] or a list if that is what they are; a table is for a model of tables, such as "
+            "Pass X[:, :, None] or a list if that is what they are; a table is for a model of tables, such as "
             "metric='auto' makes."
         )
 

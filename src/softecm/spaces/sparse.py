@@ -33,10 +33,10 @@ def sound_rows(X: Any, name: str = "X") -> Any:
     """Return a sparse matrix of any format as CSR rows; raise an error for inconsistent parts before SciPy reads them."""
     if X.ndim != 2:
         raise ValueError(
-            f"{name} must be a table of rows and columns; got a sparse array of {X.ndim} dimension. Give X.reshape(-1, 1)."
+            f"{name} must be a table of rows and columns; got a sparse array of {X.ndim} dimension. Pass X.reshape(-1, 1)."
         )
     if X.dtype.kind not in "biufc":
-        raise ValueError(f"{name} must hold numbers only; got a sparse matrix of {X.dtype}. Give X.astype(float).")
+        raise ValueError(f"{name} must hold numbers only; got a sparse matrix of {X.dtype}. Pass X.astype(float).")
     if not _PARTS_FIT[X.format](X):
         raise ValueError(
             f"{name} must be a sound sparse matrix; got one of format {X.format!r} whose indices lie outside "
@@ -192,7 +192,7 @@ def in_full(x: Tensor | SparseRows, k: int) -> Tensor:
         most = max(1, EXPLAINED // max(1, k * x.width))
         raise ValueError(
             "X must have few rows for explain, which writes down every column of sparse rows for every set; got "
-            f"{len(x)} of {x.width} columns. Give at most {most} rows at a time."
+            f"{len(x)} of {x.width} columns. Pass at most {most} rows at a time."
         )
     return x.dense()
 

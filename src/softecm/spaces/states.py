@@ -173,7 +173,7 @@ class States(SteppedSeries):
             if shares.shape[2] != len(self.states):
                 raise ValueError(
                     f"init must have a share for each of the {len(self.states)} states; got shape {shares.shape}. "
-                    "Give (c, L, states), or sequences of states."
+                    "Pass (c, L, states), or sequences of states."
                 )
             rows = list(shares)
         else:
@@ -199,7 +199,7 @@ def to_sequences(X: object) -> list[Steps]:
     if isinstance(X, np.ndarray):
         if X.ndim != 2 and X.dtype != object:
             raise ValueError(
-                f"X must hold one sequence of states per row; got an array of {X.ndim} dimensions. Give (n, steps), or "
+                f"X must hold one sequence of states per row; got an array of {X.ndim} dimensions. Pass (n, steps), or "
                 "a list of sequences."
             )
         X = X.tolist()
@@ -253,7 +253,7 @@ def _known_states(X: Sequence[Steps]) -> tuple[State, ...]:
         raise ValueError(f"X must hold at least two different states; got only {next(iter(states))!r}.")
     if len(states) > MOST_STATES:
         raise ValueError(
-            f"X must hold at most {MOST_STATES} different states; got {len(states)}. Join rare ones, or use "
+            f"X must hold at most {MOST_STATES} different states; got {len(states)}. Merge rare ones, or use "
             f"{option('metric', 'precomputed')}."
         )
     return tuple(sorted(states, key=lambda state: (kind_of(state) == "text", state)))

@@ -125,7 +125,7 @@ class Table(Space):
             if len(table.columns) != len(names):
                 raise ValueError(
                     f"X has {len(table.columns)} features, but {owner} is expecting {len(names)} features as input. "
-                    "Give the columns of the fit, in their order."
+                    "Pass the columns of the fit, in their order."
                 )
             if self.backend is not None:
                 warn(
@@ -294,7 +294,7 @@ class Table(Space):
             raise ValueError(
                 f"X must have at least one value in every row; got {len(rows)} empty, the first is "
                 f"{place('row', int(rows[0]))}. "
-                "Remove such rows, since nothing is known about them."
+                "Remove such rows: they can't be compared with others."
             )
         return observed, weights.sum() / (weights.sum() - lost)
 
@@ -482,7 +482,7 @@ def column_kinds(table: RawTable, options: TableOptions) -> list[tuple[Cell, ...
     if both:
         raise ValueError(
             f"a column must be categorical or ordinal, not both; got {names[min(both)]!r} in categorical_features and "
-            "in ordinal_features. Take it out of one."
+            "in ordinal_features. Remove it from one of them."
         )
     kinds: list[tuple[Cell, ...] | None] = []
     for j, cells in enumerate(table.columns):

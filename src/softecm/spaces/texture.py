@@ -191,7 +191,7 @@ class Texture(SeriesSpace):
         rows = to_list(prototypes, self.layout)
         if rows[0].shape[1] != self.n_channels:
             raise ValueError(
-                f"init must hold series of {self.n_channels} channels, as X does; got {rows[0].shape[1]}. Give (c, L, d)."
+                f"init must hold series of {self.n_channels} channels, as X does; got {rows[0].shape[1]}. Pass (c, L, d)."
             )
         return self.encode(rows)
 

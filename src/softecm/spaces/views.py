@@ -199,7 +199,7 @@ class Views(Space):
         if len(rest) > 1 or (rest and not others):
             raise ValueError(
                 f"a view must be a column of the data frame, and one may have all columns that are no view; got "
-                f"{', '.join(map(repr, rest[:SHOWN]))}, none of {', '.join(map(repr, frame.columns[:SHOWN]))}. Give a "
+                f"{', '.join(map(repr, rest[:SHOWN]))}, none of {', '.join(map(repr, frame.columns[:SHOWN]))}. Pass a "
                 "dict of views, or name them after their columns."
             )
         return {name: _selected(frame, others) if name in rest else of_column(frame, name) for name in self.views}
@@ -477,13 +477,13 @@ def refuse_missing(present: NDArray[np.bool_], views: Sequence[str], *, fit: boo
     nobody = ~present.any(0)
     if fit and len(present) and nobody.any():
         raise ValueError(
-            f"every view must be there for some objects; {views[int(nobody.argmax())]!r} is missing for all. Leave it out."
+            f"every view must have data for some objects; {views[int(nobody.argmax())]!r} is missing for all. Leave it out."
         )
     nothing = ~present.any(1)
     if nothing.any():
         raise ValueError(
             f"every object must have at least one view; {place('object', int(nothing.argmax()))} has none, and "
-            f"{int(nothing.sum())} in all. Remove such objects, since nothing is known about them."
+            f"{int(nothing.sum())} in all. Remove such objects: they can't be compared with others."
         )
 
 
