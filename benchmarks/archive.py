@@ -1,21 +1,21 @@
-"""Clusterings of archive sets of series: ours beside the peers, quality and time, set by set.
+"""Clustering of archive sets of series: softecm and its peers, quality and time for each set.
 
     python benchmarks/archive.py                      # every set below the folder SOFTECM_DATA, or those named
     python benchmarks/archive.py CBF GunPoint --seeds 3 --methods auto,softdtw,kasba
     python benchmarks/archive.py --folder Univariate_ts --limit 600 --rows ucr.jsonl    # the whole UCR archive
 
-Training parts, z-normalised, the true number of clusters; labels are looked at when all is done. Each run is one line of
-``benchmarks/results/archive.jsonl`` (``--rows``): a run that is there already is not run again, so that an interrupted
-benchmark goes on where it was. Each runs in a process of its own, which is ended after ``--limit`` seconds. Beside the lines
-there are the table (``.md``), the critical-difference figure (``.svg``, `ranks.py` says by which tests) and what they were
-measured with (``.json``). A row says why it has no score: a package that is not installed, a set that a method refuses
-(unequal lengths), a run that took too long. Where something else was running, a row is marked as loaded, and its time is not
-counted; the CPU time of all threads is, and has a line of its own. "CBF" is made (3 x 50), as its archive file would be,
-unless ``--folder`` is given; the files may lie one or two folders below it.
+Training parts, z-normalized, the true number of clusters; labels are used only for scoring. Each run is one line of
+``benchmarks/results/archive.jsonl`` (``--rows``): existing runs are not repeated, so that an interrupted benchmark
+resumes. Each runs in a separate process, which is terminated after ``--limit`` seconds. The table (``.md``), the
+critical-difference diagram (``.svg``, see `ranks.py` for the tests) and the environment (``.json``) are written next to
+the lines. A row without a score has a reason: a package that is not installed, a set that a method rejects (unequal
+lengths), a timeout. On a busy machine a row is marked as loaded, and its time does not count; the CPU time of all
+threads does, in a separate line. "CBF" is generated (3 x 50), like its archive file, unless ``--folder`` is given; the
+files may be one or two folders below it.
 
-AUROC of doubt: how well doubt (ours: ``partition_.doubt()``; peers: distance to the nearest centre less that to the second,
-by their own distance) ranks the wrongly labelled series of a set before the others; a series is wrong where its class is not
-the one that its cluster stands for, clusters and classes matched one to one. Sets without errors don't count.
+AUROC of doubt: how well doubt (ours: ``partition_.doubt()``; peers: distance to the nearest centre minus that to the
+second, by their own distance) ranks the wrongly labelled series of a set before the others; a series is wrong if its
+class is not that of its cluster, after matching clusters and classes one to one. Sets without errors don't count.
 """
 
 from __future__ import annotations
@@ -44,13 +44,13 @@ MISSING = "not installed"
 COMPILING = 1800.0  # seconds for a first call on a type of series
 PACKAGES = ("softecm", "aeon", "tslearn", "numba", "torch", "numpy", "scipy", "scikit-learn")
 Series = list[np.ndarray]  # (steps, channels) each
-Fit = Callable[[Series, int, int], dict[str, Any]]  # series, clusters, seed -> labels, and what else a row should say
+Fit = Callable[[Series, int, int], dict[str, Any]]  # series, clusters, seed -> labels, and other fields of a row
 
 # ---------------------------------------------------------------- sets
 
 
 def load(name: str, folder: Path | None) -> tuple[Series, np.ndarray]:
-    """The training part, z-normalised, and its classes."""
+    """Return the training part, z-normalized, and its classes."""
     from softecm.datasets import load_series, make_cbf
     from softecm.series import SeriesScaler
 
@@ -64,7 +64,7 @@ def load(name: str, folder: Path | None) -> tuple[Series, np.ndarray]:
 
 
 def read_ts(path: Path) -> tuple[Series, np.ndarray]:
-    """Series (steps, channels) and classes of a .ts file."""
+    """Return series (steps, channels) and classes of a .ts file."""
     from aeon.datasets import load_from_ts_file
 
     X, y = load_from_ts_file(str(path))
@@ -72,7 +72,7 @@ def read_ts(path: Path) -> tuple[Series, np.ndarray]:
 
 
 def files(folder: Path) -> dict[str, Path]:
-    """The training files of a folder and two folders below it, by their sets' names."""
+    """Return the training files of a folder and two folders below it, by set."""
     found = sorted(path for depth in ("", "*/", "*/*/") for path in folder.glob(f"{depth}*_TRAIN.ts"))
     return {path.name.removesuffix("_TRAIN.ts"): path for path in found}
 
@@ -85,7 +85,7 @@ def file_of(name: str, folder: Path) -> Path:
 
 
 def names_in(folder: Path | None) -> list[str]:
-    """All sets of the folder, or of SOFTECM_DATA."""
+    """Return all sets of the folder, or of SOFTECM_DATA."""
     place = folder or Path(os.environ.get("SOFTECM_DATA", "")) / "timeseries"
     found = list(files(place))
     if not found:
@@ -108,14 +108,14 @@ def ours(metric: str) -> Fit:
 
 
 def equal(X: Series) -> np.ndarray:
-    """Series of one length as an array (n, steps, channels)."""
+    """Return series of one length as an array (n, steps, channels)."""
     if len({len(row) for row in X}) > 1:
         raise ValueError("unequal lengths")
     return np.stack(X)
 
 
 def padded(X: Series) -> np.ndarray:
-    """Series of any length as tslearn takes them: NaN to the longest."""
+    """Return series of any length in tslearn's form: padded with NaN."""
     longest = max(len(row) for row in X)
     return np.stack([np.pad(row, ((0, longest - len(row)), (0, 0)), constant_values=np.nan) for row in X])
 
@@ -132,7 +132,7 @@ def aeons(name: str, **options: Any) -> Fit:
 
 
 def margin(values: np.ndarray, centers: np.ndarray, distance: str) -> np.ndarray:
-    """How much nearer a series is to its nearest centre than to the second: never above 0."""
+    """Return how much nearer a series is to its nearest centre than to the second: never above 0."""
     from aeon.distances import pairwise_distance
 
     near = np.sort(pairwise_distance(values, centers, method=distance), 1)
@@ -163,7 +163,7 @@ DEFAULT = "auto,softdtw,softmsm,kasba,k-means msm,k-medoids msm,dba,k-shape"
 
 
 class Worker:
-    """A process that fits, so that a run which takes too long can be ended."""
+    """A process that fits, so that a run can time out."""
 
     def __init__(self, limit: float) -> None:
         self.limit = limit
@@ -171,7 +171,7 @@ class Worker:
         self.pipe: Connection | None = None
 
     def __call__(self, method: str, X: Series, c: int, seed: int) -> dict[str, Any]:
-        """What a run found and how long it took, or why it found nothing."""
+        """Return a run's result and time, or why it has none."""
         if self.process is None or not self.process.is_alive():
             context = multiprocessing.get_context("spawn")
             self.pipe, theirs = context.Pipe()
@@ -191,14 +191,14 @@ class Worker:
             return {"refused": f"its process ended (exit code {self.process.exitcode})"}
 
     def close(self) -> None:
-        """End the process."""
+        """Terminate the process."""
         if self.process is not None:
             self.process.kill()
             self.process.join()
 
 
 def serve(pipe: Connection) -> None:
-    """Fit what comes; the first call of a method on a type of series warms compilers up and is not timed."""
+    """Fit on request; the first call of a method for a type of series compiles and is not timed."""
     warnings.simplefilter("ignore")
     warm = set()
     while True:
@@ -226,13 +226,13 @@ def serve(pipe: Connection) -> None:
 
 
 def warm_up(fit: Fit, X: Series, c: int) -> None:
-    """Compile for these types; whatever goes wrong will go wrong again."""
+    """Compile for these types; errors will occur again in the run."""
     with contextlib.suppress(Exception), same_threads():
         fit([row[:12] for row in X[: max(2 * c, 12)]], 2, 0)
 
 
 def run(rows: Path, names: list[str], wanted: list[str], seeds: int, limit: float, folder: Path | None) -> None:
-    """Every method on every set, what is not there yet."""
+    """Run every method on every set, except existing rows."""
     from softecm.scores import adjusted_rand_index
 
     there = {key_of(r) for r in read(rows) if not r.get("refused", "").startswith(MISSING)}
@@ -269,7 +269,7 @@ def run(rows: Path, names: list[str], wanted: list[str], seeds: int, limit: floa
 
 
 def auroc_of(y: np.ndarray, labels: np.ndarray, doubt: np.ndarray | None) -> float | None:
-    """How well doubt ranks wrongly labelled series before the others; None without doubt, or where none or all are wrong."""
+    """Return how well doubt ranks wrongly labelled series first; None without doubt, or if none or all are wrong."""
     from doubt import wrong
     from sklearn.metrics import roc_auc_score
 
@@ -279,7 +279,7 @@ def auroc_of(y: np.ndarray, labels: np.ndarray, doubt: np.ndarray | None) -> flo
 
 @contextlib.contextmanager
 def same_threads() -> Iterator[None]:
-    """Torch has as many threads afterwards as before: KASBA leaves it with one for every core."""
+    """Restore torch's number of threads: KASBA leaves it with one for every core."""
     import torch
 
     before = torch.get_num_threads()
@@ -296,7 +296,7 @@ def threads() -> int:
 
 
 def surroundings() -> dict[str, Any]:
-    """What a row was measured with."""
+    """Return the environment of a row."""
     return {
         "date": str(datetime.date.today()),
         "machine": f"{platform.machine()}, {os.cpu_count()} cores, {threads()} threads",
@@ -313,7 +313,7 @@ def version(name: str) -> str:
 
 
 def read(rows: Path) -> list[dict[str, Any]]:
-    """The rows there are; what was not installed then may be now, so that the last row of a run counts."""
+    """Return the rows; packages may be installed later, so the last row of a run counts."""
     lines = rows.read_text(encoding="utf-8").splitlines() if rows.exists() else []
     last = {key_of(row): row for row in map(json.loads, lines)}
     return list(last.values())
@@ -323,7 +323,7 @@ def key_of(row: dict[str, Any]) -> tuple[str, str, int]:
     return row["set"], row["method"], row["seed"]
 
 
-# ---------------------------------------------------------------- what they say
+# ---------------------------------------------------------------- tables
 
 
 class Cells:
@@ -337,20 +337,20 @@ class Cells:
         }
 
     def mean(self, s: str, m: str) -> float:
-        """Mean adjusted Rand index over the seeds; NaN where a run has none."""
+        """Return the mean adjusted Rand index over the seeds; NaN if a run has none."""
         found = [r.get("ari", np.nan) for r in self.rows[s, m]]
         return float(np.mean(found)) if found else float("nan")
 
     def seconds(self, s: str, m: str) -> float:
-        """Median over the runs that had the machine to themselves; NaN where there are none."""
+        """Return the median over runs on an idle machine; NaN without any."""
         return self._median("seconds", [r for r in self.rows[s, m] if not r.get("loaded")])
 
     def cpu(self, s: str, m: str) -> float:
-        """Median CPU time of all threads; NaN where there is none."""
+        """Return the median CPU time of all threads; NaN without any."""
         return self._median("cpu", self.rows[s, m])
 
     def auroc(self, m: str) -> float:
-        """Mean AUROC of doubt over the sets with errors; NaN where a method has no doubt."""
+        """Return the mean AUROC of doubt over the sets with errors; NaN if a method has no doubt."""
         found = [[r["auroc"] for r in self.rows[s, m] if r.get("auroc") is not None] for s in self.sets]
         means = [float(np.mean(values)) for values in found if values]
         return float(np.mean(means)) if means else float("nan")
@@ -361,7 +361,7 @@ class Cells:
         return float(np.median(found)) if found else float("nan")
 
     def scores(self) -> tuple[list[str], list[str], np.ndarray]:
-        """Sets, methods and means (sets, methods): methods that ran somewhere, sets that all of those have."""
+        """Return sets, methods and means (sets, methods): methods with any result, sets with results of all of these."""
         methods = [m for m in self.methods if any(np.isfinite(self.mean(s, m)) for s in self.sets)]
         table = np.array([[self.mean(s, m) for m in methods] for s in self.sets]).reshape(len(self.sets), len(methods))
         whole = np.isfinite(table).all(1)
@@ -369,7 +369,7 @@ class Cells:
 
 
 def table(cells: Cells) -> str:
-    """Mean adjusted Rand index and median seconds, a row a set, a column a method; means over the sets all have."""
+    """Return mean adjusted Rand index and median seconds, one row per set, one column per method, and means."""
     from scoreboard import ARCHIVE
 
     def line(first: str, values: list[str]) -> str:
@@ -404,7 +404,7 @@ def times(
     methods: list[str],
     line: Callable[[str, list[str]], str],
 ) -> str:
-    """Times over the reference's, geometric mean and worst; empty where there are none."""
+    """Return times relative to the reference, geometric mean and worst; empty without times."""
     beside = "kasba" if "kasba" in methods else methods[0]
     base = np.log([taken(s, beside) for s in sets])
     ratios = {m: np.log([taken(s, m) for s in sets]) - base for m in methods}
@@ -415,7 +415,7 @@ def times(
 
 
 def reasons(cells: Cells) -> list[str]:
-    """Why there is no score, a line a reason; and that times under load are left out."""
+    """Return reasons for missing scores, one line per reason, and a note on excluded times."""
     found: dict[str, list[str]] = {}
     for (s, m), rows in cells.rows.items():
         for reason in dict.fromkeys(r["refused"] for r in rows if "refused" in r):

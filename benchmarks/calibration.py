@@ -1,4 +1,4 @@
-"""Do the masses mean what they say? Coverage on planted problems, and what it costs.
+"""Calibration of masses: coverage on planted problems, and cost.
 
 ``python benchmarks/calibration.py`` draws data sets from mixtures (2 to 4 groups, 2 to 5 columns, 300 objects, centres
 3 to 5 deviations apart): 200 of round Gaussians of about one size (gaussian), and 50 each of round Gaussians with sizes
@@ -41,7 +41,7 @@ Floats = NDArray[np.float64]
 RESULT = Path(__file__).parent / "results" / "calibration.md"
 TAIL = 4.0  # degrees of freedom of heavy tails
 NEARLY = 0.01
-SHAPES = {"gaussian": 200, "uneven": 50, "elongated": 50, "tails": 50, "boxes": 50, "tables": 50}  # sets of each
+SHAPES = {"gaussian": 200, "uneven": 50, "elongated": 50, "tails": 50, "boxes": 50, "tables": 50}  # number of sets
 HEAD = (
     "| groups | model | sets | in the interval of 90 % | between belief and plausibility, after | before | width of the "
     "interval | after | before | nearly in the interval | off by |\n|---|---|---|---|---|---|---|---|---|---|---|"
@@ -49,7 +49,7 @@ HEAD = (
 
 
 def planted(seed: int, shape: str = "gaussian", n: int = 300) -> tuple[Floats, Floats]:
-    """Objects, and their probabilities under the mixture that made them."""
+    """Return objects, and their probabilities under the generating mixture."""
     rng = np.random.default_rng(seed)
     c, p = int(rng.integers(2, 5)), int(rng.integers(2, 6))
     centers = rng.normal(size=(c, p))
@@ -74,7 +74,7 @@ def planted(seed: int, shape: str = "gaussian", n: int = 300) -> tuple[Floats, F
 
 
 def planted_table(seed: int, n: int = 400) -> tuple[pd.DataFrame, Floats]:
-    """Three numbers and two categories that tell groups apart, four columns that don't, in any unit; and probabilities."""
+    """Return a table with three informative numbers and two categories, four irrelevant columns; and probabilities."""
     rng = np.random.default_rng(seed)
     c = int(rng.integers(2, 5))
     centers = rng.normal(size=(c, 3))
@@ -96,14 +96,14 @@ def planted_table(seed: int, n: int = 400) -> tuple[pd.DataFrame, Floats]:
 
 
 def _elongated(rng: np.random.Generator, p: int) -> Floats:
-    """A form with axes between a half and two, turned anyhow."""
+    """Return a covariance factor with axes from a half to two, randomly rotated."""
     turn, _ = np.linalg.qr(rng.normal(size=(p, p)))
     form: Floats = turn * np.exp(rng.uniform(-0.7, 0.7, p))
     return form
 
 
 def _drawn(rng: np.random.Generator, shape: str, size: tuple[int, int]) -> Floats:
-    """Objects of a group before it is moved: variance one in every column, or about that."""
+    """Draw objects of a centred group: variance about one in every column."""
     if shape == "boxes":
         return rng.uniform(-np.sqrt(3), np.sqrt(3), size)
     normal: Floats = rng.normal(size=size)
@@ -111,7 +111,7 @@ def _drawn(rng: np.random.Generator, shape: str, size: tuple[int, int]) -> Float
 
 
 def _log_density(shape: str, z: Floats, form: Floats) -> Floats:
-    """Of a group, but for what is the same for all groups."""
+    """Return the log-density of a group up to a common constant."""
     p, inner = z.shape[1], np.square(z).sum(1)
     volume = np.linalg.slogdet(form)[1]
     if shape == "boxes":
@@ -122,7 +122,7 @@ def _log_density(shape: str, z: Floats, form: Floats) -> Floats:
 
 
 def row(kind: type, seed: int, shape: str) -> list[float]:
-    """Shares of pairs inside, and mean widths: interval, after, before; the interval widened by ``NEARLY``; how far off."""
+    """Return shares of pairs inside, and mean widths: interval, after, before; widened by ``NEARLY``; mean error."""
     X, truth = planted_table(seed) if shape == "tables" else planted(seed, shape)
     model = kind(truth.shape[1], random_state=0).fit(X)
     if model.collapsed_:
@@ -147,7 +147,7 @@ def row(kind: type, seed: int, shape: str) -> list[float]:
 
 
 def between(sets: int, first: int) -> None:
-    """Planted objects between two of 2 to 4 groups, in blobs of 300 objects."""
+    """Evaluate planted objects between two of 2 to 4 groups, in blobs of 300 objects."""
     counts = np.zeros(7)
     for seed in range(first, first + sets):
         rng = np.random.default_rng(seed)
@@ -196,7 +196,7 @@ def coverage(sets: int | None, first: int, shapes: list[str], models: list[str],
 def speed() -> None:
     rng = np.random.default_rng(0)
     X = (rng.normal(size=(5, 10)) * 2.2)[rng.integers(0, 5, 10_000)] + rng.normal(size=(10_000, 10))
-    SoftECM(5, random_state=0).fit(X)  # compiled
+    SoftECM(5, random_state=0).fit(X)  # compile
     fits, models = [], []
     for seed in range(5):
         found, taken = timed(lambda seed=seed: SoftECM(5, random_state=seed).fit(X))
@@ -210,7 +210,7 @@ def speed() -> None:
 
 
 def timed(work: Callable[[], Any]) -> tuple[Any, tuple[float, float]]:
-    """What it gives, and seconds: of this process on all cores, and on the clock."""
+    """Return the result, and seconds: CPU time of this process, and wall time."""
     cpu, clock = time.process_time(), time.perf_counter()
     found = work()
     return found, (time.process_time() - cpu, time.perf_counter() - clock)

@@ -1,10 +1,10 @@
-"""Members and outliers of mixed tables that are called nowhere, with and without the floor of one category under delta.
+"""Members and outliers of mixed tables labelled nowhere, with and without delta's minimum of one category.
 
     python benchmarks/category_outliers.py --draws 201 202 --write
 
-Made-up tables of 60 and 300 rows: two or three groups, up to two columns of numbers, up to six of categories of which a
-part is random, with and without five per cent of outliers in the numbers. The floor was chosen among several on other
-draws of nearly such tables, with their outliers in view.
+Generated tables of 60 and 300 rows: two or three groups, up to two numeric columns, up to six categorical ones that are
+partly random, with and without five per cent of outliers in the numbers. The minimum was chosen among several on other
+draws of similar tables, knowing their outliers.
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ from softecm.spaces.tables import Table
 
 RESULTS = Path(__file__).parent / "results"
 GROUPS, FAR = 5.0, (10.0, 20.0)  # between groups in each number; of outliers from their group
-SHAPES = ((1, 1), (2, 1), (1, 3), (2, 2), (2, 4), (0, 4), (1, 6))  # columns of numbers, of categories
+SHAPES = ((1, 1), (2, 1), (1, 3), (2, 2), (2, 4), (0, 4), (1, 6))  # numbers of numeric and categorical columns
 GRID = list(itertools.product((60, 300), (2, 3), SHAPES, (0.05, 0.1, 0.2, 0.4), (3, 5), (0.0, 0.05)))
 
 
 def table(rng, n, c, shape, noise, levels, outliers):
-    """A table, and the group of each row; -1 for outliers."""
+    """Return a table, and the group of each row; -1 for outliers."""
     p, q = shape
     y = np.arange(n) % c
     centers = np.array([rng.permutation(c) * GROUPS for _ in range(p)]).T.reshape(c, p)
@@ -45,7 +45,7 @@ def table(rng, n, c, shape, noise, levels, outliers):
 
 
 def measured(draw, number, setting):
-    """Parts called nowhere and the adjusted Rand index, of one table."""
+    """Return shares labelled nowhere and the adjusted Rand index of one table."""
     X, y = table(np.random.default_rng([draw, number]), *setting)
     model = SoftECM(setting[1], metric="mixed", random_state=0).fit(X)
     nowhere = np.asarray(model.partition_.decisions().words) == "nowhere"

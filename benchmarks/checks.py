@@ -1,8 +1,8 @@
-"""What the checks before compiled code cost: their time alone over that of a whole round of the kernel.
+"""Cost of the validation before compiled code: its time over that of a whole iteration of the kernel.
 
 ``python benchmarks/checks.py``
 
-The checks are timed by calling ``expect`` on the very arrays of the round, as the round does.
+Validation is timed by calling ``expect`` on the arrays of an iteration.
 """
 
 from __future__ import annotations
@@ -17,13 +17,13 @@ from softecm.native.library import expect
 
 
 def vector_round(x, v, factors, beta, delta2, tol):
-    """A round with one before."""
+    """Run an iteration with a previous one."""
     objects = rounds.vectors(x, v.shape[-1])
     return rounds.sum_over_objects(objects, v, None, v, None, rounds.RoundPrices(None, factors, beta, delta2, tol))
 
 
 def least(job, repeat=7, number=20):
-    """Seconds a call, the least of several averages."""
+    """Return seconds per call, the minimum of several means."""
     best = np.inf
     for _ in range(repeat):
         start = time.perf_counter()
@@ -34,7 +34,7 @@ def least(job, repeat=7, number=20):
 
 
 def measure(n: int, p: int, f: int) -> tuple[float, float]:
-    """Seconds of a round and of its checks: one run, f sets."""
+    """Return seconds of an iteration and of its validation: one run, f sets."""
     rng = np.random.default_rng(0)
     x, v = rng.normal(size=(n, p)), rng.normal(size=(1, f, p))
     arguments = (x, v, np.ones((1, f)), np.full(1, 2.0), np.full(1, 9.0), 1e-3)

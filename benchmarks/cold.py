@@ -1,8 +1,8 @@
-"""The first fit of each kind in a fresh process, as a multiple of what ``import torch, sklearn.cluster`` takes.
+"""The first fit of each kind in a new process, relative to ``import torch, sklearn.cluster``.
 
-``python benchmarks/cold.py [REPETITIONS]`` starts every process anew, with empty cache folders, the import and the fits in
-turn, and prints the ratios of the fastest (import of softecm included) beside what is asked. ``--cpu`` compares processor
-time instead of the clock: for a machine on which other programs run.
+``python benchmarks/cold.py [REPETITIONS]`` starts new processes with empty cache folders, alternating imports and fits,
+and prints the ratios of the minima (including the import of softecm) beside the targets. ``--cpu`` compares CPU time
+instead of wall time, for a busy machine.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ IMPORT = "import torch, sklearn.cluster"
 FIT = "import warnings; warnings.simplefilter('ignore'); import numpy as np; r = np.random.default_rng(0)\n"
 FIT += "from softecm import SoftECM\n"
 BLOBS = "X = r.normal(size=({n}, 4)) + 6 * r.integers(0, 3, ({n}, 1))\n"
-#: What a process runs, and the ratio asked for.
+#: The code of a process, and the target ratio.
 CASES = {
     "150 vectors": (BLOBS.format(n=150) + "SoftECM(3, random_state=0).fit(X)", 2.0),
     "100 000 vectors": (BLOBS.format(n=100_000) + "SoftECM(3, random_state=0).fit(X)", 2.5),
@@ -42,7 +42,7 @@ CASES = {
 
 
 def seconds(code: str, cpu: bool) -> float:
-    """How long a fresh process takes that runs the code with empty caches."""
+    """Return the time of a new process that runs the code with empty caches."""
     with tempfile.TemporaryDirectory() as folder:
         environment = {**os.environ, "SOFTECM_CACHE": folder, "XDG_CACHE_HOME": folder}
         used, begun = resource.getrusage(resource.RUSAGE_CHILDREN), time.perf_counter()
@@ -52,9 +52,9 @@ def seconds(code: str, cpu: bool) -> float:
 
 
 def main(repetitions: int, cpu: bool) -> None:
-    """A line for each kind of fit."""
+    """Print a line for each kind of fit."""
     codes = [IMPORT, *(FIT + code for code, _ in CASES.values())]
-    seconds(codes[0], cpu)  # files into the system's cache
+    seconds(codes[0], cpu)  # load files into the system's cache
     rows = [[seconds(code, cpu) for code in codes] for _ in range(repetitions)]
     base, *fits = map(min, zip(*rows, strict=True))
     print(f"{IMPORT}: {base:.2f} s{' of processor time' if cpu else ''}")

@@ -1,4 +1,4 @@
-"""What SoftECM(c).fit(X) gives by default: on planted problems, on labelled data, in time, and under changes of the data.
+"""The default SoftECM(c).fit(X): on planted problems, on labelled data, in time, and under transformations of the data.
 
     python benchmarks/defaults.py planted --draws 2001-2010
     python benchmarks/defaults.py shapes --draws 2001-2010
@@ -7,8 +7,8 @@
     python benchmarks/defaults.py speed         # on an idle machine
     python benchmarks/defaults.py words         # needs the folder SOFTECM_DATA
 
-Each prints a Markdown table; ``--write`` puts it into ``benchmarks/results/defaults_*.md``. Problems: ``planted.py`` and
-``labelled.py`` beside this file. k-prototypes and k-modes (package kmodes) and tslearn are run where they are installed.
+Each prints a Markdown table; ``--write`` writes it to ``benchmarks/results/defaults_*.md``. Problems are in
+``planted.py`` and ``labelled.py``. k-prototypes and k-modes (package kmodes) and tslearn are included if installed.
 """
 
 from __future__ import annotations
@@ -38,25 +38,25 @@ from softecm.belief import CredalPartition, FocalSets
 
 RESULTS = Path(__file__).resolve().parent / "results"
 STATES = (0, 1, 2)
-BEFORE = 2  # draws on which 0.1's defaults are run, too: they are slow
+BEFORE = 2  # draws for 0.1's defaults, which are slow
 Row = dict[str, Any]
 Part = Callable[[argparse.Namespace], list[str]]
 
 
 def table(head: str, rows: Iterable[Iterable[str]]) -> list[str]:
-    """Lines of a Markdown table."""
+    """Return lines of a Markdown table."""
     return [f"| {head} |", "|" + "---|" * len(head.split(" | ")), *[f"| {' | '.join(row)} |" for row in rows]]
 
 
 def mean(rows: Iterable[Row], key: str) -> float:
-    """Mean of what there is; NaN where there is nothing."""
+    """Return the mean of existing values; NaN without any."""
     values = np.array([row[key] for row in rows], float)
     values = values[~np.isnan(values)]
     return float(values.mean()) if len(values) else float("nan")
 
 
 def shown(value: float, digits: int = 3) -> str:
-    """A number, or a dash where there is none."""
+    """Return a number, or a dash if there is none."""
     return "–" if np.isnan(value) else f"{value:.{digits}f}"
 
 
@@ -69,7 +69,7 @@ HEAD = (
 
 
 def judged(problems: Iterable[planted.Problem], fit: Callable[[planted.Problem], Any], draw: int) -> Iterator[Row]:
-    """One row a problem."""
+    """Yield one row per problem."""
     for problem in problems:
         model = fit(problem)
         state = {"converged": float(model.converged_), "merged": float(model.collapsed_)}
@@ -81,7 +81,7 @@ def by_default(problem: planted.Problem) -> Any:
 
 
 def as_in_0_1(problem: planted.Problem) -> Any:
-    """The defaults of version 0.1: all pairs from the start, the penalty at 1, delta from distances to the mean of all."""
+    """Fit with version 0.1's defaults: all pairs from the start, the penalty at 1, delta from distances to the mean."""
     squares = np.square(problem.X - problem.X.mean(0)).sum(1)
     options: Row = {"lam": 1.0, "relaxation": "penalty", "init": "k-means++"}
     options |= {"focal_sets": FocalSets.up_to(problem.shape.c, 2), "delta": float(np.sqrt(np.quantile(squares, 0.95)))}
@@ -89,7 +89,7 @@ def as_in_0_1(problem: planted.Problem) -> Any:
 
 
 def summary(name: str, rows: list[Row]) -> list[str]:
-    """A row of the table."""
+    """Return a row of the table."""
     rand, score, called, *found = (mean(rows, key) for key in COLUMNS)
     between, outliers = (f"{shown(found[i], 2)} / {shown(found[i + 1], 2)}" for i in (0, 2))
     state = [shown(mean(rows, "converged")), f"{sum(row['merged'] for row in rows):.0f}"]
@@ -97,7 +97,7 @@ def summary(name: str, rows: list[Row]) -> list[str]:
 
 
 def grouped(rows: list[Row]) -> list[list[str]]:
-    """A row for each kind of problem, and one for all."""
+    """Return a row for each kind of problem, and one for all."""
     names = list(dict.fromkeys(row["problem"].group for row in rows))
     return [
         *[summary(name, [row for row in rows if row["problem"].group == name]) for name in names],
@@ -106,7 +106,7 @@ def grouped(rows: list[Row]) -> list[list[str]]:
 
 
 def remarks(rows: list[Row]) -> list[str]:
-    """How far draws differ, and the problems that went wrong."""
+    """Return how much draws differ, and the problems that failed."""
     draws = sorted({row["draw"] for row in rows})
     apart = []
     for key, name in (("rand", "adjusted Rand"), ("score", "balanced score")):
@@ -118,7 +118,7 @@ def remarks(rows: list[Row]) -> list[str]:
 
 
 def on_planted(args: argparse.Namespace) -> list[str]:
-    """The suite, and 0.1's defaults on its first draws."""
+    """Run the suite, and 0.1's defaults on its first draws."""
     ours = _over(args.draws, planted.suite, by_default)
     rows, first = grouped(ours), args.draws[: args.before]
     if first:
@@ -130,7 +130,7 @@ def on_planted(args: argparse.Namespace) -> list[str]:
 
 
 def on_shapes(args: argparse.Namespace) -> list[str]:
-    """Groups that are not Gaussian balls of about equal size."""
+    """Run groups that are not Gaussian balls of similar size."""
     rows = _over(args.draws, planted.shapes, by_default)
     return [*table(HEAD, grouped(rows)), *remarks(rows)]
 
@@ -149,16 +149,16 @@ def _over(
 
 
 # ---------------------------------------------------------------------- labelled data
-Peer = Callable[[Labelled, int], "tuple[Any, Any]"]  # labels, and doubt where there is one
+Peer = Callable[[Labelled, int], "tuple[Any, Any]"]  # labels, and doubt if available
 
 
 def errors(data: Labelled, labels: Any) -> Any:
-    """Objects that are not in the cluster that stands for their class."""
+    """Return objects that are not in the cluster of their class."""
     return planted.matched(data.y, labels, data.c)[data.y] != labels
 
 
 def detects(wrong: Any, doubt: Any) -> float:
-    """Area under the ROC curve of doubt for the errors; NaN where nearly all or nearly none are wrong."""
+    """Return the area under the ROC curve of doubt for the errors; NaN if nearly all or nearly none are wrong."""
     return float(roc_auc_score(wrong, doubt)) if 2 < wrong.sum() < len(wrong) - 2 else float("nan")
 
 
@@ -167,14 +167,14 @@ def doubt_of(partition: CredalPartition) -> Any:
 
 
 def kmeans(data: Labelled, state: int) -> tuple[Any, Any]:
-    """Labels, and as doubt how near the second centre is."""
+    """Return labels, and as doubt the relative nearness of the second centre."""
     model = KMeans(data.c, n_init=10, random_state=state).fit(data.X)
     near = np.sort(model.transform(data.X), 1)
     return model.labels_, near[:, 0] / near[:, 1]
 
 
 def kprototypes(data: Labelled, state: int) -> tuple[Any, Any]:
-    """k-modes where all columns are categories; gaps filled by the column's median or mode, numbers scaled."""
+    """Use k-modes if all columns are categories; missing cells filled by the median or mode, numbers scaled."""
     from kmodes.kmodes import KModes
     from kmodes.kprototypes import KPrototypes
 
@@ -206,7 +206,7 @@ KINDS: dict[str, tuple[Callable[[], Iterator[Labelled]], Peer, str, str]] = {
 
 
 def on_real(args: argparse.Namespace) -> list[str]:
-    """Every set with three random states, beside the plain alternative in the same run."""
+    """Run every set with three random states, with the simple alternative in the same run."""
     _needs_data()
     lines: list[str] = []
     for kind in args.kinds:
@@ -259,7 +259,7 @@ def _on_set(data: Labelled, peer: Peer | None) -> Row:
 
 
 def on_words(args: argparse.Namespace) -> list[str]:
-    """How often the label is right, for each word that is said of an object."""
+    """Return how often the label is right, for each decision."""
     if not hasattr(CredalPartition, "decisions"):
         return ["Not run: this version has no `CredalPartition.decisions`."]
     _needs_data()
@@ -296,8 +296,8 @@ JOBS = (
 
 
 def on_speed(args: argparse.Namespace) -> list[str]:
-    """Whole fits beside KMeans(n_init=10), one after the other in one process."""
-    for n in (1000, 20_000):  # compiles: one thread's passes and those of all
+    """Time whole fits beside KMeans(n_init=10), alternating in one process."""
+    for n in (1000, 20_000):  # compiles passes of one thread and of all
         SoftECM(8, random_state=0).fit(make_blobs(n, 10, centers=8, random_state=0)[0])
     rows = []
     for n, c, spread in JOBS:
@@ -325,7 +325,7 @@ def _timed(model: Any, X: Any) -> tuple[float, Any]:
 
 # ---------------------------------------------------------------------- invariance
 def on_invariance(args: argparse.Namespace) -> list[str]:
-    """Changes of the data that should not change the answer: the largest difference of any mass."""
+    """Transform the data without changing the answer: the largest difference of any mass."""
     small, iris = (
         planted.gaussian(planted.Shape("", 4, 3, 7, 600, between=0.05, outliers=0.03), 2001).X,
         load_iris().data,
@@ -349,7 +349,7 @@ def _fit(X: Any, c: int, tol: float, metric: str = "sqeuclidean", weights: Any =
 
 
 def _changes(X: Any, c: int, tol: float) -> Iterator[tuple[str, Any, Any, Any]]:
-    """What was changed, the models before and after, and which rows of the second are the objects of the first."""
+    """Yield the change, the models before and after, and which rows of the second are the objects of the first."""
     rng, n, plain = np.random.default_rng(0), len(X), _fit(X, c, tol)
     yield "every row four times", plain, _fit(np.repeat(X, 4, axis=0), c, tol), np.arange(0, 4 * n, 4)
     yield "weight 4 for every row", plain, _fit(X, c, tol, weights=np.full(n, 4.0)), np.arange(n)
@@ -362,7 +362,7 @@ def _changes(X: Any, c: int, tol: float) -> Iterator[tuple[str, Any, Any, Any]]:
 
 
 def _difference(a: Any, b: Any, rows: Any) -> tuple[float, int]:
-    """Largest difference of masses and number of objects on another set, clusters matched by the masses on them."""
+    """Return the largest difference of masses and the number of objects on another set, after matching clusters."""
     c = a.n_clusters
     first, second = a.partition_.masses, b.partition_.masses[rows]
     to = linear_sum_assignment(-(first[:, 1 : c + 1].T @ second[:, 1 : c + 1]))[1]
@@ -387,7 +387,7 @@ PARTS: dict[str, Part] = {
 
 
 def draws(text: str) -> list[int]:
-    """Numbers such as 2001-2010 or 2001,2005."""
+    """Parse numbers such as 2001-2010 or 2001,2005."""
     first, _, last = text.partition("-")
     return list(range(int(first), int(last) + 1)) if last else [int(part) for part in text.split(",")]
 

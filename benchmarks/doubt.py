@@ -1,7 +1,7 @@
-"""Does doubt find the errors, and is "clearly" right more often? On numeric data sets with known classes.
+"""Doubt as a detector of errors, and accuracy of "clearly", on numeric data sets with known classes.
 
-``python benchmarks/doubt.py`` fits SoftECM with its defaults and k-means, three random states each, and prints for every set
-the AUROC with which doubt ranks wrongly labelled objects before the others, and the accuracy of what is said clearly.
+``python benchmarks/doubt.py`` fits SoftECM with its defaults and k-means, with three random states each, and prints for
+every set the AUROC with which doubt ranks wrongly labelled objects first, and the accuracy of "clearly".
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ STATES = (0, 1, 2)
 
 
 def sets() -> Iterator[tuple[str, Floats, Ints]]:
-    """Columns scaled to unit variance; rare classes and most of the large sets left out."""
+    """Yield sets with columns scaled to unit variance, without rare classes and most of the large sets."""
     rng = np.random.default_rng(0)
     for name in ("iris", "wine", "breast_cancer"):
         bunch = getattr(sk, f"load_{name}")()
@@ -44,7 +44,7 @@ def sets() -> Iterator[tuple[str, Floats, Ints]]:
 
 
 def wrong(classes: Ints, labels: Ints) -> Flags:
-    """Objects outside the class that their cluster stands for, clusters matched one to one."""
+    """Return objects outside the class of their cluster, after matching one to one."""
     table = np.zeros((labels.max() + 1, classes.max() + 1))
     np.add.at(table, (labels, classes), 1)
     rows, columns = linear_sum_assignment(-table)
@@ -53,7 +53,7 @@ def wrong(classes: Ints, labels: Ints) -> Flags:
 
 
 def ours(X: Floats, y: Ints, state: int) -> tuple[float, float, float, float]:
-    """AUROC of doubt and of a margin of root distances; accuracy of what is said clearly, and of the rest."""
+    """Return the AUROC of doubt and of a margin of root distances; the accuracy of "clearly", and of the rest."""
     c = int(y.max()) + 1
     model = SoftECM(c, random_state=state).fit(X)
     partition, error = model.partition_, wrong(y, model.labels_)
@@ -64,14 +64,14 @@ def ours(X: Floats, y: Ints, state: int) -> tuple[float, float, float, float]:
 
 
 def theirs(X: Floats, y: Ints, state: int) -> float:
-    """AUROC of the margin between the two nearest centres of k-means."""
+    """Return the AUROC of the margin between the two nearest centres of k-means."""
     found = KMeans(int(y.max()) + 1, n_init=10, random_state=state).fit(X)
     near = np.sort(found.transform(X), 1)
     return float(roc_auc_score(wrong(y, found.labels_), near[:, 0] - near[:, 1]))
 
 
 def main() -> None:
-    """A line a set, and the means."""
+    """Print a line per set, and the means."""
     lines = []
     for name, X, y in sets():
         line = [*np.mean([ours(X, y, s) for s in STATES], 0), np.mean([theirs(X, y, s) for s in STATES])]

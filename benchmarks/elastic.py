@@ -1,4 +1,4 @@
-"""Elastic distances, nanoseconds a cell: soft ones beside our Soft-DTW, hard ones beside aeon's, in one run.
+"""Elastic distances, nanoseconds per cell: soft ones beside our Soft-DTW, hard ones beside aeon's, in one run.
 
     python benchmarks/elastic.py [--threads 1] [--dtype float64] [--seconds 2] [--wall] [--write]
 
@@ -26,7 +26,7 @@ Run = Callable[[], object]
 
 
 def best_of(runs: dict[str, tuple[Run, float]], seconds: float, clock: Callable[[], float]) -> dict[str, float]:
-    """Nanoseconds a cell of each run, all of them in turn until the time is over."""
+    """Return nanoseconds per cell of each run, alternating until the time is over."""
     for run, _ in runs.values():
         run()  # compile
     best = dict.fromkeys(runs, np.inf)
@@ -42,7 +42,7 @@ def best_of(runs: dict[str, tuple[Run, float]], seconds: float, clock: Callable[
 
 
 def measured(shape: tuple[int, int, int, int], args: argparse.Namespace, clock: Callable[[], float]) -> list[str]:
-    """Rows of the table for one shape."""
+    """Return rows of the table for one shape."""
     import aeon.distances as aeon
     import torch
 
@@ -110,7 +110,7 @@ def measured(shape: tuple[int, int, int, int], args: argparse.Namespace, clock: 
 
 
 def main() -> None:
-    """Measure, print, and keep where asked."""
+    """Measure, print, and save if requested."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--threads", type=int, default=1)
     parser.add_argument("--dtype", choices=("float32", "float64"), default="float64")

@@ -1,9 +1,8 @@
-"""Made-up embeddings of texts: whether topics, texts on two topics and texts on none are found at 384 columns.
+"""Generated text embeddings: recovery of topics, of texts on two topics and on none in 384 columns.
 
 ``python benchmarks/embeddings.py`` draws unit vectors around topics, some midway between two topics, some around none,
-and writes means over five draws to docs/measured/embeddings.md; ``python benchmarks/embeddings.py DRAW ...`` prints those
-draws alone.
-The settings of the table were chosen on draws 0 and 1.
+and writes means over five draws to docs/measured/embeddings.md; ``python benchmarks/embeddings.py DRAW ...`` prints
+only those draws. The settings of the table were chosen on draws 0 and 1.
 """
 
 from __future__ import annotations
@@ -43,7 +42,7 @@ def unit(x: NDArray[np.float64]) -> NDArray[np.float64]:
 
 
 def draw(seed: int, inside: float = 0.5) -> Texts:
-    """Two texts on one topic have a cosine of about `inside`, on different topics of about a seventh of that."""
+    """Draw texts: on one topic they have a cosine of about `inside`, on different topics of about a seventh of that."""
     rng = np.random.default_rng(seed)
     common = unit(rng.normal(size=COLUMNS))
     topics = unit(unit(rng.normal(size=(TOPICS, COLUMNS))) + 0.4 * common)
@@ -78,7 +77,7 @@ WAYS = {
 
 
 def judged(partition: CredalPartition, texts: Texts) -> tuple[float, ...]:
-    """Adjusted Rand index of texts on one topic; found and right of those on two; found and right of those on none."""
+    """Return the adjusted Rand index of texts on one topic; recall and precision of those on two, and on none."""
     labels, sets = partition.labels()[:ON_ONE], partition.sets()
     stands_for = {k: int(np.bincount(texts.topic[labels == k]).argmax()) for k in np.unique(labels).tolist()}
     said = [{stands_for.get(k, -1) for k in one} for one in sets]
@@ -101,7 +100,7 @@ def measured(seed: int) -> dict[str, tuple[float, ...]]:
     for name, way in WAYS.items():
         begin = time.process_time()
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # merged prototypes show in the numbers
+            warnings.simplefilter("ignore")  # merged prototypes are visible in the numbers
             partition = way(texts)
         rows[name] = (*judged(partition, texts), time.process_time() - begin)
         print(f"draw {seed}: {name:50} " + " ".join(f"{value:.2f}" for value in rows[name]), flush=True)

@@ -1,8 +1,8 @@
-"""How long the family takes: ECM against R evclust's 8.4 s, RECM and EVCLUS at 2 000 objects, the others beside them.
+"""Times of the family: ECM against R evclust's 8.4 s, RECM and EVCLUS with 2 000 objects, and the others.
 
     python benchmarks/family.py
 
-R evclust 2.0.3 needs 8.4 s for 7 rounds of ECM on 20 000 x 10 numbers with 4 clusters, single clusters and pairs (issue 6).
+R evclust 2.0.3 needs 8.4 s for 7 iterations of ECM on 20 000 x 10 numbers with 4 clusters, single clusters and pairs.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ R_EVCLUST = 8.4  # seconds
 
 
 def fastest(task: Callable[[], Any], repeats: int = 5) -> float:
-    task()  # compiles on first use
+    task()  # compiles
     times = []
     for _ in range(repeats):
         start = time.perf_counter()
@@ -32,7 +32,7 @@ def fastest(task: Callable[[], Any], repeats: int = 5) -> float:
 
 
 def main() -> None:
-    warnings.simplefilter("ignore")  # seven rounds are not meant to converge
+    warnings.simplefilter("ignore")  # seven iterations need not converge
     data = make_blobs(20_000, n_clusters=4, n_features=10, spread=2.0, random_state=0)
     X, start = data.data, data.data[:4]
     rounds = {"max_iter": 7, "tol": 0.0, "init": start}

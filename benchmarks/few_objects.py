@@ -1,11 +1,11 @@
-"""Members and outliers of few objects that are called nowhere with delta="auto".
+"""Members and outliers of few objects labelled nowhere with delta="auto".
 
     python benchmarks/few_objects.py --draws 1000 1001 --write
 
-Two to four groups, 8 to 60 objects (and 300, where nothing should change), without outliers and with one or two far from
-everything: vectors, their distances as a matrix (medoids, and means of relations), strings by edit distance, mixed tables,
-tables of categories, short series. The rule was chosen among several on draws below 1000, with groups and outliers in view;
-rows are kept as they come, and the same command goes on from them.
+Two to four groups, 8 to 60 objects (and 300, where nothing should change), without outliers and with one or two extreme
+ones: vectors, their distances as a matrix (medoids, and means of relations), strings by edit distance, mixed tables,
+tables of categories, short series. The rule was chosen among several on draws below 1000, knowing groups and outliers;
+rows are saved as they complete, and the same command resumes.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ NAMES = {"members nowhere": "members", "most nowhere": "most", "outliers found":
 
 
 def places(rng, n, c, outliers, p, apart=8.0, far=(20.0, 30.0)):
-    """Groups of normal vectors, at least ``apart`` deviations from each other; outliers far from all. Labels: -1."""
+    """Return groups of normal vectors, at least ``apart`` deviations from each other, and far outliers, labelled -1."""
     centers = np.empty((0, p))
     while len(centers) < c:
         new = rng.uniform(-apart, apart, p) * (1 if p > 1 else 2)
@@ -52,7 +52,7 @@ def places(rng, n, c, outliers, p, apart=8.0, far=(20.0, 30.0)):
 
 
 def edits(a, b):
-    """Letters to insert, leave out or replace."""
+    """Return the edit distance of two words."""
     row = list(range(len(b) + 1))
     for i, x in enumerate(a):
         above, row = row, [i + 1]
@@ -62,7 +62,7 @@ def edits(a, b):
 
 
 def edited(rng, word, letters, times):
-    """A word after so many random edits."""
+    """Return a word after ``times`` random edits."""
     word = list(word)
     for _ in range(times):
         at, kind = rng.integers(len(word) + 1), rng.integers(3)
@@ -74,7 +74,7 @@ def edited(rng, word, letters, times):
 
 
 def strings(rng, n, c, outliers, times):
-    """Edit distances of words, those of a group so many edits from one word; outliers are long words of their own."""
+    """Return edit distances of words, ``times`` edits from each group's word; outliers are long random words."""
     letters = list("abcdefghijklmnopqrst")
     first = ["".join(rng.choice(letters, rng.integers(7, 11))) for _ in range(c)]
     y = np.arange(n) % c
@@ -88,7 +88,7 @@ def strings(rng, n, c, outliers, times):
 
 
 def tables(rng, n, c, outliers, p, q, noise=0.15):
-    """Columns of numbers and of categories of which a part is random; outliers in numbers, and in all categories."""
+    """Return tables of numbers and categories that are partly random; outliers in numbers, and in all categories."""
     x, y = places(rng, n, c, outliers, p) if p else (np.empty((n, 0)), np.arange(n) % c)
     typical = np.array([rng.permutation(max(5, c))[:c] for _ in range(q)]).T.reshape(c, q)
     words = np.where(rng.random((n, q)) < noise, rng.integers(0, 5, (n, q)), typical[y])
@@ -100,7 +100,7 @@ def tables(rng, n, c, outliers, p, q, noise=0.15):
 
 
 def series(rng, n, c, outliers, steps=20):
-    """Waves of c shapes with noise; outliers are a noise of their own."""
+    """Return waves of c shapes with noise; outliers are independent noise."""
     t = np.linspace(0, 1, steps)
     shapes = np.array([2 * np.sin(2 * np.pi * (k % 2 + 1) * t + (k // 2) * np.pi / 2) for k in range(c)])
     y = np.arange(n) % c
@@ -111,28 +111,28 @@ def series(rng, n, c, outliers, steps=20):
 
 
 def distances(x):
-    """As a matrix."""
+    """Return the matrix of distances."""
     return np.linalg.norm(x[:, None] - x, axis=-1)
 
 
 def matrix(rng, n, c, outliers, p):
-    """Distances of vectors."""
+    """Return distances of vectors."""
     x, y = places(rng, n, c, outliers, p)
     return distances(x), y
 
 
 def one(rng):
-    """Edit."""
+    """Return one edit."""
     return 1
 
 
 def some(rng):
-    """Edits, one in the mean."""
+    """Return a random number of edits with mean one."""
     return rng.poisson(1.0)
 
 
 def more(rng):
-    """Edits, three in the mean."""
+    """Return a random number of edits with mean three."""
     return rng.poisson(3.0)
 
 
@@ -158,12 +158,12 @@ KINDS = {
 
 
 def planted(n, with_outliers):
-    """How many outliers: one, or one in twenty among more."""
+    """Return the number of outliers: one, or one in twenty for more objects."""
     return 0 if not with_outliers else 1 if n < 20 else max(2, n // 20)
 
 
 def measured(kind, draw, n, c, with_outliers):
-    """Parts of members and of outliers called nowhere, whether that is most objects, and the adjusted Rand index."""
+    """Return shares of members and outliers labelled nowhere, whether that is most objects, and the ARI."""
     make, model = KINDS[kind]
     rng = np.random.default_rng([draw, n, c, with_outliers, list(KINDS).index(kind)])
     X, y = make(rng, n, c, planted(n, with_outliers))
@@ -181,13 +181,13 @@ def measured(kind, draw, n, c, with_outliers):
 
 
 def before(median, mad, deviations, power=0.5):
-    """Delta as it was: deviations may be none."""
+    """Return the earlier delta, also for deviations of zero."""
     return median + deviations * stages.MAD * mad
 
 
 @contextlib.contextmanager
 def as_it_was():
-    """Deviations of roots, also of a matrix of dissimilarities."""
+    """Use deviations of roots, also for a matrix of dissimilarities."""
     with (
         mock.patch.object(stages, "beyond", before),
         mock.patch.object(Precomputed, "scale_power", SemiMetric.scale_power),
@@ -196,7 +196,7 @@ def as_it_was():
 
 
 def rows_of(draws, path):
-    """All rows, those that are in the file already as they are; new ones are written as they come."""
+    """Return all rows, from the file if they exist; append new ones as they complete."""
     rows = [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []
     known = {tuple(row[name] for name in KEYS) for row in rows}
     few = itertools.product(KINDS, draws, SIZES, CLUSTERS, (False, True), RULES)
@@ -214,7 +214,7 @@ def rows_of(draws, path):
 
 
 def lines_of(rows):
-    """A table with a line a kind."""
+    """Return a table with one line per kind."""
     frame = pd.DataFrame(rows).astype({"outliers": float})
     shown = [f"{name} {rule}" for name in NAMES for rule in RULES]
     lines = [f"| objects | {' | '.join(shown)} |", "|" + "---|" * (len(shown) + 1)]

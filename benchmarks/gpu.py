@@ -1,4 +1,4 @@
-"""Soft-DTW, DTW and the elastic distances on the GPU: cells a second, memory and error, beside a peer where one is given.
+"""Soft-DTW, DTW and the elastic distances on the GPU: cells per second, memory and error, with an optional peer.
 
 ``python benchmarks/gpu.py [--write benchmarks/results/gpu_soft_dtw.md] [--peer FILE]``
 
@@ -25,8 +25,8 @@ from softecm.kernels import elastic as el
 from softecm.kernels.soft_dtw import cuda as soft_dtw_cuda
 from softecm.kernels.soft_dtw import cuda_hard, dtw_sums
 
-# n, f, L (or that of the series and that of the prototypes), d, our aim (10^9 cells a second), Maghoumi's kernel there
-# (speed, MB)
+# n, f, L (or lengths of series and of prototypes), d, target (10^9 cells per second), Maghoumi's kernel there (speed,
+# MB)
 SHAPES: list[tuple[int, int, int | tuple[int, int], int, int | None, float | None, int | None]] = [
     (128, 6, 64, 1, 40, 1.3, 75),
     (128, 6, 128, 1, 70, 4.7, 359),
@@ -43,7 +43,7 @@ SHAPES: list[tuple[int, int, int | tuple[int, int], int, int | None, float | Non
     (16, 1, (512, 128), 88, None, None, None),
 ]
 
-# n, f, L, d, band, type, our aim (10^9 cells of the whole table a second)
+# n, f, L, d, band, type, target (10^9 cells of the whole table per second)
 HARD = [
     (8192, 8, 128, 1, None, torch.float32, 2000),
     (512, 8, 1024, 1, None, torch.float32, 2000),
@@ -57,7 +57,7 @@ HARD = [
     (512, 8, 1024, 1, None, torch.float64, None),
 ]
 
-# As a profile of an H200 said (`ncu --clock-control none`): to be looked at again when the kernels or the card change.
+# From a profile of an H200 (`ncu --clock-control none`): to be updated when the kernels or the card change.
 LIMITS = [
     "What limits them (Nsight Compute, same card, 2026-11-18). 8192 pairs of 640: 65 % of the memory's bandwidth (the",
     "table of shares is written and read, 8 bytes a cell) and 72 % of the L2 cache's; a third of the stalls wait at",
@@ -79,10 +79,10 @@ RULES = {
 
 
 def milliseconds(work: Callable[[], object], cells: int) -> float:
-    """Median of seven timings with events around a run of calls; launches and Python are in."""
+    """Return the median of seven timings with events around a series of calls, including launches and Python."""
     calls = max(2, min(200, int(8e9 / cells)))
     begun = time.perf_counter()
-    while time.perf_counter() - begun < 0.3:  # small shapes cost as much Python as GPU: let both clocks come up
+    while time.perf_counter() - begun < 0.3:  # small shapes cost as much Python as GPU: let both clocks ramp up
         work()
         torch.cuda.synchronize()
     times = []
@@ -98,7 +98,7 @@ def milliseconds(work: Callable[[], object], cells: int) -> float:
 
 
 def peak(work: Callable[[], object]) -> float:
-    """Peak of allocated GPU memory during one call in MB, data included."""
+    """Return the peak of allocated GPU memory during one call in MB, including the data."""
     torch.cuda.empty_cache()
     torch.cuda.reset_peak_memory_stats()
     work()
@@ -146,7 +146,7 @@ def measured(n: int, f: int, steps: tuple[int, int], d: int, peer: type | None) 
 
 
 def hard_table() -> list[str]:
-    """DTW values: speed, share of the card's limit, error."""
+    """Return a table of DTW values: speed, share of the card's limit, error."""
     processors = torch.cuda.get_device_properties(0).multi_processor_count
     asked_for = ["nvidia-smi", "--query-gpu=clocks.max.sm", "--format=csv,noheader,nounits", "--id=0"]
     clock = float(subprocess.run(asked_for, capture_output=True, check=True, text=True).stdout)  # MHz
@@ -180,7 +180,7 @@ def hard_table() -> list[str]:
 
 
 def elastic_table() -> list[str]:
-    """Elastic distances: speed of values, and of values and gradients."""
+    """Return a table of elastic distances: speed of values, and of values and gradients."""
     lines = [
         "",
         "## Elastic distances, one channel, float32",

@@ -1,12 +1,12 @@
-"""Whole fits on the GPU: a round on many vectors, batches of Soft-DTW runs, the paper's grid, single fits by default.
+"""Whole fits on the GPU: an iteration on many vectors, batches of Soft-DTW runs, the paper's grid, default fits.
 
 ``python benchmarks/gpu_fits.py vectors [--n 10000000] [--threads 2]``
 ``python benchmarks/gpu_fits.py runs [--arrays FILE]``
 ``python benchmarks/gpu_fits.py grid [--arrays FILE]``
 ``python benchmarks/gpu_fits.py defaults [--arrays FILE]``
 
-Series come from ``softecm.datasets`` (SOFTECM_DATA or a download), or from an ``.npz`` file with one array a name for
-machines that have neither. ``--write FILE`` appends what is printed as Markdown.
+Series come from ``softecm.datasets`` (SOFTECM_DATA or a download), or from an ``.npz`` file with one array per name.
+``--write FILE`` appends the output as Markdown.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from softecm.distances import SoftDTW
 from softecm.selection import sweep
 
 SETS = ("BasicMotions", "ERing", "CBF", "AtrialFibrillation")
-DEFAULT_AIMS = {"CBF": 0.2, "ERing": 0.2, "BasicMotions": 0.25}  # seconds for a fit by default
+DEFAULT_AIMS = {"CBF": 0.2, "ERing": 0.2, "BasicMotions": 0.25}  # seconds for a default fit
 AIMS = {"BasicMotions": 2.0, "ERing": 2.0, "CBF": 4.0, "AtrialFibrillation": 6.0}  # seconds for 120 runs
 
 
@@ -48,7 +48,7 @@ def load(name: str, arrays: str | None) -> tuple[np.ndarray, int]:
 
 
 def round_seconds(x: torch.Tensor, beta: float, rounds: int) -> float:
-    """Seconds a round: the difference of a long and a short fit, so that what happens once drops out."""
+    """Return seconds per iteration: the difference of a long and a short fit, without one-time costs."""
     focal, start = FocalSets.up_to(8, 2), x[:8][None].double().clone()
     times = []
     for count in (1, 1, 1 + rounds):  # the first warms up
@@ -141,7 +141,7 @@ def defaults(arrays: str | None) -> list[str]:
 
 
 def default_fit(X: np.ndarray, c: int, metric: str, device: str) -> tuple[float, np.ndarray]:
-    """Least seconds of seven fits after one that compiles, and the labels."""
+    """Return the minimum time of seven fits after one that compiles, and the labels."""
     times = []
     for _ in range(8):
         torch.cuda.synchronize()

@@ -1,13 +1,13 @@
-"""Groups of numbers that are no equal spheres, and columns in other units, by default: adjusted Rand index of members.
+"""Groups of numbers that are not equal spheres, and columns in other units, by default: adjusted Rand index of members.
 
     python benchmarks/group_shapes.py --first 1000 --draws 20 --write
 
 Overlapping groups (2 to 5, centres 2.5 to 4 standard deviations apart, 2 to 8 columns, 300 to 2000 objects): round, of
-unequal width, elongated alike, elongated each in its own way, heavy tails (Student, 3 degrees of freedom), and round ones
-beside five columns of noise. Beside them: equal spheres (``metric="sqeuclidean"``), and the best of scikit-learn's four
-Gaussian mixtures, chosen with the true labels. Then planted problems whose columns are multiplied by e^1 or e^-1, and by
-e^4 or e^-4, beside the better of columns as they are and columns in units of their spread. The constants of the rule were
-set on draws 0 to 29 and 100 to 109.
+unequal width, with common elongation, with individual elongation, with heavy tails (Student, 3 degrees of freedom), and
+round ones with five columns of noise. For comparison: equal spheres (``metric="sqeuclidean"``), and the best of
+scikit-learn's four Gaussian mixtures, chosen with the true labels. Then planted problems with columns multiplied by e^1
+or e^-1, and by e^4 or e^-4, compared with the better of unscaled columns and columns in units of their spread. The
+constants of the rule were set on draws 0 to 29 and 100 to 109.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ COVARIANCES = ("spherical", "diag", "tied", "full")
 
 
 def centers(rng, c, p, apart):
-    """Centres whose least distance is this, none of them far from all others."""
+    """Return centres with this smallest distance, none of them far from all others."""
     most = 9.0 if c == 2 else 3.5 if p == 2 and c > 3 else 2.0
     while True:
         places = rng.normal(size=(c, p))
@@ -39,7 +39,7 @@ def centers(rng, c, p, apart):
 
 
 def problem(kind, seed):
-    """Objects, their groups, and how many groups there are."""
+    """Return objects, their groups, and the number of groups."""
     rng = np.random.default_rng([seed, KINDS.index(kind)])
     c, p, n = int(rng.integers(2, 6)), int(rng.integers(2, 9)), int(rng.choice([300, 600, 1000, 2000]))
     places, y = centers(rng, c, p, rng.uniform(2.5, 4.0)), rng.integers(0, c, n)
@@ -62,7 +62,7 @@ def problem(kind, seed):
 
 
 def shapes(first, draws):
-    """One row per kind of group."""
+    """Return one row per kind of group."""
     for kind in KINDS:
         rows = []
         for seed in range(first, first + draws):
@@ -84,7 +84,7 @@ def shapes(first, draws):
 
 
 def units(first, draws):
-    """One row per factor: columns as they are, in units of spread, the better of both, and the default."""
+    """Return one row per factor: unscaled columns, in units of spread, the better of both, and the default."""
     for power in (1, 4):
         rows = []
         for seed in range(first, first + max(1, draws // 10)):
@@ -104,7 +104,7 @@ def units(first, draws):
 
 
 def line(name, rows):
-    """Means with standard errors."""
+    """Return means with standard errors."""
     errors = rows.std(0, ddof=1) / np.sqrt(len(rows))
     return f"| {name} | " + " | ".join(f"{m:.3f} ± {e:.3f}" for m, e in zip(rows.mean(0), errors, strict=True)) + " |"
 

@@ -1,12 +1,12 @@
-"""Whether the answer is honest: "no groups", the right number, a wrong number noticed, words that keep what they promise.
+"""Honesty of the answer: "no groups", the right number, detection of wrong numbers, calibrated words.
 
     python benchmarks/honest.py                                   # everything, one draw after the other: an hour
     python benchmarks/honest.py none number --first 7000 --draws 6
     python benchmarks/honest.py customers --draws 20
 
-Sections: number (tables of ``planted_tables.py`` and ``tables_default.shop``, numbers of several shapes), none (heaps
-without groups), given (a number of clusters that is one too small, right, or one too large), words (how often each word is
-right), customers (a file as people have it), cost (of the search over that of one fit). Constants were chosen on draws below
+Sections: number (tables of ``planted_tables.py`` and ``tables_default.shop``, numbers of several shapes), none (data
+without groups), given (a number of clusters that is one too small, right, or one too large), words (accuracy of each
+decision), customers (a realistic file), cost (of the search relative to one fit). Constants were chosen on draws below
 1000; the default begins at 7000. Every line: mean, standard error, number of problems.
 """
 
@@ -28,14 +28,14 @@ Floats = NDArray[np.float64]
 
 
 def say(name: str, values: list[float]) -> None:
-    """One line."""
+    """Print one line."""
     found = np.array(values, dtype=float)
     error = found.std(ddof=1) / len(found) ** 0.5 if len(found) > 1 else float("nan")
     print(f"{name:58s} {found.mean():6.3f} ± {error:.3f}  ({len(found)})", flush=True)
 
 
 def chosen(X: Any) -> Any:
-    """What choose_n_clusters answers by default."""
+    """Return the default choice of choose_n_clusters."""
     from softecm import choose_n_clusters
 
     with warnings.catch_warnings():
@@ -45,7 +45,7 @@ def chosen(X: Any) -> Any:
 
 # ---------------------------------------------------------------------- how many
 def number(draws: range) -> None:
-    """How often the number is right."""
+    """Measure how often the number is right."""
     for irrelevant in (0, 2, 5):
         right = [chosen(planted_table(s, c, irrelevant).X).n_clusters == c for s in draws for c in (2 + s % 4,)]
         say(f"number right: tables, {irrelevant} irrelevant columns", right)
@@ -61,7 +61,7 @@ def number(draws: range) -> None:
 
 
 def centers(rng: np.random.Generator, c: int, p: int, apart: float) -> Floats:
-    """Random places, the nearest two so far apart."""
+    """Return random positions, the nearest two at this distance."""
     places = rng.normal(size=(c, p))
     distances = np.sqrt(((places[:, None] - places) ** 2).sum(-1)) + 1e9 * np.eye(c)
     found: Floats = places * apart / distances.min()
@@ -71,7 +71,7 @@ def centers(rng: np.random.Generator, c: int, p: int, apart: float) -> Floats:
 def groups(
     rng: np.random.Generator, apart: float = 5.0, kind: str = "round", c: int | None = None
 ) -> tuple[Floats, NDArray[np.int64]]:
-    """Two to five groups in two to ten columns."""
+    """Return two to five groups in two to ten columns."""
     c = int(rng.integers(2, 6)) if c is None else c
     p, each = int(rng.choice([2, 5, 10])), int(rng.choice([40, 100, 300]))
     y = np.repeat(np.arange(c), each)
@@ -110,7 +110,7 @@ GROUPS = {
 
 # ---------------------------------------------------------------------- no groups
 def heaps(rng: np.random.Generator, seed: int) -> Iterator[tuple[str, Any]]:
-    """Objects without groups."""
+    """Yield objects without groups."""
     n, p = int(rng.choice([100, 300, 800])), int(rng.choice([1, 2, 5, 10]))
     yield "normal", rng.normal(size=(n, p))
     yield "uniform", rng.uniform(size=(n, p))
@@ -125,7 +125,7 @@ def heaps(rng: np.random.Generator, seed: int) -> Iterator[tuple[str, Any]]:
 
 
 def none(draws: range) -> None:
-    """How often "no groups" is said, where there are none and where there are."""
+    """Measure how often "no groups" is the answer, with and without groups."""
     found: dict[str, list[float]] = {}
     for s in draws:
         for name, X in heaps(np.random.default_rng([s, 2]), s):
@@ -148,7 +148,7 @@ def _rng(seed: int, part: int) -> np.random.Generator:
 
 # ---------------------------------------------------------------------- a number that is given
 def given(draws: range) -> None:
-    """How often a given number is doubted: one too small, right, one too large."""
+    """Measure how often a given number is doubted: one too small, right, one too large."""
     from softecm import SoftECM
     from softecm._warnings import NumberOfGroupsWarning
 
@@ -171,7 +171,7 @@ def given(draws: range) -> None:
 
 # ---------------------------------------------------------------------- words
 def words(draws: range) -> None:
-    """How often the label is right, by the word that is said with it; for "between", the set in brackets, too."""
+    """Measure how often the label is right, by decision; for "between", the set in brackets, too."""
     from scipy.optimize import linear_sum_assignment
 
     from softecm import SoftECM
@@ -199,7 +199,7 @@ def words(draws: range) -> None:
 
 # ---------------------------------------------------------------------- a file as people have it
 def customers(seed: int, *, noise: bool, codes: bool = True, n: int = 400) -> tuple[pd.DataFrame, Floats, Floats]:
-    """A table of customers: money, dates, ids, typos, -999; four groups, 5 % between two, 3 % outliers; group and kind."""
+    """Return a table of customers: money, dates, ids, typos, -999; four groups, 5 % between two, 3 % outliers; truth."""
     rng = np.random.default_rng([seed, 7])
     y = rng.choice(4, n, p=[0.35, 0.3, 0.2, 0.15])
     places = np.array([[0, 0, 0, 0, 0], [5, 0, 5, 0, 3], [0, 5, 5, 5, 0], [5, 5, 0, 5, 3]], float)
@@ -236,7 +236,7 @@ def customers(seed: int, *, noise: bool, codes: bool = True, n: int = 400) -> tu
 
 
 def customer_file(draws: range) -> None:
-    """The number found, who is between and who an outlier, and whether -999 is asked about."""
+    """Print the inferred number, ambiguous objects and outliers found, and whether -999 raises a question."""
     for noise in (False, True):
         for codes in (True, False):
             right, betweens, outliers, asked = [], [], [], []
@@ -262,7 +262,7 @@ def customer_file(draws: range) -> None:
 
 # ---------------------------------------------------------------------- cost
 def cost(draws: range) -> None:
-    """CPU time of the search over that of one default fit, 10^4 x 10."""
+    """Measure CPU time of the search relative to one default fit, 10^4 x 10."""
     from softecm import SoftECM
 
     ratios = []
@@ -289,7 +289,7 @@ SECTIONS: dict[str, Callable[[range], None]] = {
 
 
 def main() -> None:
-    """Run some sections."""
+    """Run the sections."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("sections", nargs="*", choices=[[], *SECTIONS], default=[])
     parser.add_argument("--first", type=int, default=7000)

@@ -1,8 +1,8 @@
-"""How long a fit goes on after Ctrl-C, for every estimator and some searches, at sizes at which a fit takes long.
+"""Time until a fit stops after Ctrl-C, for every estimator and some searches, at sizes with long fits.
 
-``python benchmarks/interrupts.py [NAME ...]`` runs each case in a process of its own, sends it SIGINT some seconds after its
-fit has begun, and prints how long it went on from then, by the clock and in CPU time (of all its threads, which says more
-where other programs run beside).
+``python benchmarks/interrupts.py [NAME ...]`` runs each case in a separate process, sends it SIGINT some seconds after
+its fit has begun, and prints how long it continued, in wall time and CPU time (of all its threads, more informative on
+a busy machine).
 """
 
 from __future__ import annotations
@@ -21,19 +21,19 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-DELAYS = (0.5, 2.0, 5.0)  # seconds after the fit has begun
+DELAYS = (0.5, 2.0, 5.0)  # seconds after the fit begins
 GIVEN_UP = 120.0
 ENDS = ("KeyboardInterrupt", "done")
 Floats = NDArray[np.float64]
 
 
 def vectors(n: int, p: int) -> Floats:
-    """Points without groups: fits take long."""
+    """Return points without groups: fits take long."""
     return np.random.default_rng(0).normal(size=(n, p))
 
 
 def apart(n: int) -> Floats:
-    """Distances between such points."""
+    """Return distances between such points."""
     from scipy.spatial.distance import cdist
 
     x = vectors(n, 5)
@@ -42,12 +42,12 @@ def apart(n: int) -> Floats:
 
 
 def series(n: int, length: int) -> Floats:
-    """Random walks."""
+    """Return random walks."""
     return np.random.default_rng(0).normal(size=(n, length, 1)).cumsum(1)
 
 
 def table(n: int) -> object:
-    """Text columns."""
+    """Return text columns."""
     import pandas as pd
 
     rng = np.random.default_rng(0)
@@ -55,7 +55,7 @@ def table(n: int) -> object:
 
 
 def _fit(name: str, make: Callable[[], object], **settings: object) -> Callable[[], Callable[[], object]]:
-    """Data first; what is returned is the fit alone."""
+    """Prepare the data first; the returned function is the fit alone."""
 
     def prepared() -> Callable[[], object]:
         import softecm
@@ -146,7 +146,7 @@ CASES: dict[str, Callable[[], Callable[[], object]]] = {
 
 
 def child(name: str) -> None:
-    """One case, told to begin."""
+    """Run one case, and report when it begins."""
     warnings.simplefilter("ignore")
     work = CASES[name]()
     print("begun", flush=True)
@@ -158,7 +158,7 @@ def child(name: str) -> None:
 
 
 def measured(name: str, delay: float) -> str:
-    """Seconds from the signal to the end of the process, and how it ended."""
+    """Return the seconds from the signal to the end of the process, and how it ended."""
     process = subprocess.Popen(
         [sys.executable, __file__, "--child", name],
         stdout=subprocess.PIPE,
@@ -182,13 +182,13 @@ def measured(name: str, delay: float) -> str:
 
 
 def cpu_seconds(pid: int) -> float:
-    """What all threads of a process have used."""
+    """Return the CPU time of all threads of a process."""
     fields = Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()
     return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
 def main(names: list[str]) -> None:
-    """A line a case."""
+    """Print a line per case."""
     for name in names or list(CASES):
         print(f"{name:22s}", *(f"{measured(name, delay):48s}" for delay in DELAYS), flush=True)
 

@@ -1,6 +1,6 @@
-"""Labelled data that were not made for clustering: eight sets of numbers, eleven tables, eight sets of series.
+"""Labelled data not made for clustering: eight sets of numbers, eleven tables, eight sets of series.
 
-Most are read from the folder ``SOFTECM_DATA``; the others come with scikit-learn or are made here.
+Most are read from the folder ``SOFTECM_DATA``; the others come with scikit-learn or are generated.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from softecm.series import SeriesScaler
 
 @dataclass(frozen=True)
 class Labelled:
-    """Objects, the classes they are judged by, and the metric they are compared with."""
+    """Objects, the classes for scoring, and the metric."""
 
     name: str
     X: Any
@@ -30,26 +30,26 @@ class Labelled:
 
     @property
     def c(self) -> int:
-        """As many clusters as there are classes."""
+        """The number of classes."""
         return int(self.y.max()) + 1
 
 
 def numbers() -> Iterator[Labelled]:
-    """Eight sets of numbers, scaled to deviation 1 but for the pixels of the digits, and compared as they then are."""
+    """Yield eight sets of numbers, scaled to deviation 1 except the pixels of the digits, without further scaling."""
     for data in unscaled_numbers():
         X = data.X if "digits" in data.name else StandardScaler().fit_transform(data.X)
         yield Labelled(data.name, X, data.y, "sqeuclidean")
 
 
 def unscaled_numbers() -> Iterator[Labelled]:
-    """The same sets in the units they come in, all decisions left to ``metric="auto"``."""
+    """Yield the same sets in their original units, with everything left to ``metric="auto"``."""
     for name in ("iris", "wine", "breast_cancer"):
         bunch = getattr(sk, f"load_{name}")()
         yield Labelled(name, bunch.data, bunch.target, "auto")
     yield _digits("digits", range(10), 600)
     yield _digits("four digits", (0, 1, 7, 8), 400)
     bunch = ds.load_ecoli()
-    keep = np.isin(bunch.target, np.flatnonzero(np.bincount(bunch.target) >= 20))  # classes of a few objects left out
+    keep = np.isin(bunch.target, np.flatnonzero(np.bincount(bunch.target) >= 20))  # without tiny classes
     X = bunch.data.to_numpy(float)[keep]
     yield Labelled("ecoli", X[:, X.std(0) > 0], _numbered(bunch.target[keep]), "auto")
     bunch = ds.load_glass()
@@ -72,7 +72,7 @@ def _numbered(y: Any) -> NDArray[np.int64]:
 
 
 def tables() -> Iterator[Labelled]:
-    """Eleven tables of categories, or of both kinds of columns, some with gaps; at most 800 rows of each that is read."""
+    """Yield eleven tables of categories, or of both kinds of columns, some with missing cells; at most 800 rows each."""
     for name in ("heart", "cleveland", "hepatitis", "credit", "cmc", "breast_cancer", "soybean", "lung"):
         bunch = getattr(ds, f"load_{name}")()
         X, y = bunch.data, np.asarray(bunch.target)
@@ -86,7 +86,7 @@ def tables() -> Iterator[Labelled]:
 
 
 def series() -> Iterator[Labelled]:
-    """Eight sets of short series; those of several channels are scaled."""
+    """Yield eight sets of short series; those of several channels are scaled."""
     for name, X, y in _series():
         scaled = SeriesScaler().fit_transform(X) if X.shape[2] > 1 else X
         yield Labelled(f"{name}, {len(X)} × {X.shape[1]}", scaled, np.asarray(y), SoftDTW(gamma="auto"))
@@ -110,5 +110,5 @@ def _series() -> Iterator[tuple[str, Any, Any]]:
 
 
 def _coarser(x: Any, step: int) -> Any:
-    """Means of ``step`` steps at a time."""
+    """Return means of ``step`` steps."""
     return x[:, : x.shape[1] // step * step].reshape(len(x), -1, step, x.shape[2]).mean(2)

@@ -1,14 +1,14 @@
-"""Made-up series whose classes are known, with what real series vary in: amplitude, phase, speed, noise, length, channels.
+"""Generated series with known classes and realistic variation: amplitude, phase, speed, noise, length, channels.
 
-``made_series(kind, seed)`` draws one set; ``KINDS`` lists the kinds. Classes are smooth random curves unless the kind says
-otherwise, and every kind changes one thing:
+``made_series(kind, seed)`` draws one set; ``KINDS`` lists the kinds. Classes are smooth random curves unless the kind
+says otherwise, and every kind varies one thing:
 
-- plain: nothing but a little noise
-- amplitude: each series has a level and an amplitude of its own, irrelevant to the class
+- plain: only a little noise
+- amplitude: each series has its own level and amplitude, irrelevant to the class
 - phase: each series starts anywhere in its cycle
 - warp: each series runs at a varying speed
 - noise: as strong as the curves
-- unequal: each series has a length of its own
+- unequal: each series has its own length
 - channels: three channels, each with its own curves
 - irrelevant: one channel of two is random
 - level: classes differ in level and amplitude only
@@ -28,12 +28,12 @@ from numpy.typing import NDArray
 
 Floats = NDArray[np.float64]
 PERIODS = 3  # highest frequency of a smooth curve
-FINE = 512  # steps of the curves that series are read off from
+FINE = 512  # resolution of the curves
 
 
 @dataclass(frozen=True)
 class MadeSeries:
-    """Series (steps, channels) each, and the class of each."""
+    """Series (steps, channels) and their classes."""
 
     kind: str
     X: list[Floats]
@@ -47,11 +47,11 @@ class MadeSeries:
 
 @dataclass(frozen=True)
 class Variation:
-    """How series of one class differ from each other."""
+    """Variation of series within a class."""
 
     amplitude: float = 0.0  # standard deviation of its logarithm; of the level as well
     phase: float = 0.0  # largest shift, as part of the series
-    warp: float = 0.0  # how much the speed varies: 0 not at all, below 1
+    warp: float = 0.0  # variation of the speed: 0 none, below 1
     noise: float = 0.15
     unequal: float = 0.0  # lengths from (1 - unequal) to 1 times the longest
     channels: int = 1
@@ -63,21 +63,21 @@ Curve = Callable[[Floats], Floats]  # positions in the cycle, 0 to 1, to values
 
 @dataclass
 class Generator:
-    """Draws of one set: classes, then series."""
+    """Generator of one set: classes, then series."""
 
     rng: np.random.Generator
     length: int
     how: Variation = field(default_factory=Variation)
 
     def smooth(self) -> Curve:
-        """A random periodic curve of variance one with a few frequencies."""
+        """Return a random periodic curve of variance one with a few frequencies."""
         waves = np.arange(1, PERIODS + 1)
         size, phase = self.rng.normal(size=PERIODS) / waves**0.5, self.rng.uniform(0, 2 * np.pi, PERIODS)
         size = size / np.sqrt(0.5 * np.square(size).sum())
         return lambda t: (size * np.sin(2 * np.pi * waves * t[:, None] + phase)).sum(1)
 
     def positions(self, steps: int) -> Floats:
-        """Where in its cycle a series is read off: shifted, at a varying speed."""
+        """Return the positions in its cycle at which a series is sampled: shifted, at a varying speed."""
         t = np.linspace(0, 1, FINE)
         speed = np.ones(FINE)
         if self.how.warp:
@@ -89,7 +89,7 @@ class Generator:
         return read
 
     def series(self, curves: list[Curve]) -> Floats:
-        """One series of a class."""
+        """Return one series of a class."""
         steps = round(self.length * (1 - self.how.unequal * self.rng.uniform()))
         at = self.positions(steps)
         X = np.stack([curve(at) for curve in [*curves, *(self.smooth() for _ in range(self.how.irrelevant))]], 1)
@@ -116,7 +116,7 @@ KINDS = tuple(VARIATIONS)
 
 
 def made_series(kind: str, seed: int, *, n: int = 60, length: int = 60, c: int | None = None) -> MadeSeries:
-    """One set of about equally large classes (2 to 4 unless ``c`` is given; 1: no groups)."""
+    """Generate one set of about equally large classes (2 to 4 unless ``c`` is given; 1: no groups)."""
     rng = np.random.default_rng([seed, KINDS.index(kind)])
     c = int(rng.integers(2, 5)) if c is None else c
     generator = Generator(rng, length, VARIATIONS[kind])
@@ -128,7 +128,7 @@ def made_series(kind: str, seed: int, *, n: int = 60, length: int = 60, c: int |
 
 
 def _classes(generator: Generator, kind: str, c: int) -> list[list[Curve]]:
-    """The curves of each class, one a channel."""
+    """Return the curves of each class, one per channel."""
     if kind == "frequency":
         speeds = 2 + 2 * np.arange(c)
         return [[lambda t, w=w: np.sqrt(2) * np.sin(2 * np.pi * w * t)] for w in speeds]
@@ -140,7 +140,7 @@ def _classes(generator: Generator, kind: str, c: int) -> list[list[Curve]]:
 
 
 def _patterns(generator: Generator, y: Any, c: int) -> list[Floats]:
-    """A short pattern of the class, anywhere in the series."""
+    """Return a short pattern of the class, anywhere in the series."""
     rng, short = generator.rng, generator.length // 4
     quiet = replace(generator.how, noise=0.0)
     patterns = [Generator(rng, short, quiet).series([generator.smooth()]) for _ in range(c)]

@@ -1,11 +1,11 @@
-"""Several matrices of dissimilarities: the three forms of MECMdd, and the plain sum of the matrices.
+"""Several matrices of dissimilarities: the three forms of MECMdd, and the sum of the matrices.
 
 ``python benchmarks/matrices.py [--draws 20] [--first 1000] [--write docs/measured/matrices.md]``
 
 A few minutes. Two kinds of data, Euclidean distances, 90 objects in three groups. "One view knows": groups in the first
-view, noise in the second and third. "Two views know": each of two views knows one group well and splits it
-by a nuisance, the third is noise. The form "monotone" was made the default on six draws of a toy; the numbers are of draws
-from ``--first`` on, which nobody had looked at.
+view, noise in the second and third. "Two views know": each of two views distinguishes one group and splits it by a
+nuisance, the third is noise. The default form "monotone" was chosen on six draws of a toy problem; the numbers are of
+unseen draws from ``--first`` on.
 """
 
 from __future__ import annotations
@@ -26,12 +26,12 @@ KINDS = ("one view knows", "two views know")
 
 
 def matrices(*views):
-    """Distances in each view."""
+    """Return distances in each view."""
     return {f"view {j}": cdist(x, x) for j, x in enumerate(views)}
 
 
 def drawn(kind, rng, n=90):
-    """Matrices and groups."""
+    """Return matrices and groups."""
     groups = rng.integers(0, 3, n)
     if kind == KINDS[0]:
         centers = 5.0 * np.array([[0.0, 0.0], [1.0, 0.0], [0.5, 0.87]])
@@ -48,7 +48,7 @@ def drawn(kind, rng, n=90):
 
 
 def draw(seed):
-    """The index of every form and constraint, and in how many rounds the objective rose."""
+    """Return the index of every form and constraint, and the number of iterations that raised the objective."""
     rng, rows = np.random.default_rng(seed), {}
     for kind in KINDS:
         X, groups = drawn(kind, rng)
@@ -65,7 +65,7 @@ def draw(seed):
 
 
 def table_of(draws):
-    """One line a form."""
+    """Return one line per form."""
     lines = ["| data | form | constraint | mean ARI | least ARI | rose |", "|---|---|---|---|---|---|"]
     for key in draws[0]:
         values, rose = zip(*(rows[key] for rows in draws), strict=True)

@@ -1,11 +1,11 @@
-"""Objects between two groups that are known by a matrix of dissimilarities: members called between, planted ones found.
+"""Objects between two groups given by a matrix of dissimilarities: members labelled between, planted ones found.
 
     python benchmarks/matrix_between.py --draws 1000 1001 --write
 
-Points of two to four groups in two and in five columns, given as distances, and misspelt words by edit distance; without
-and with objects planted half-way (words: half of one stem, half of another's). "medoid": a set's prototype is the object
-nearest to its clusters' medoids, as it was; "middle": it is their middle, whether or not an object lies there; ECMdd beside.
-The middle was chosen among five on draws 100 and 101, with what was planted in view. A minute.
+Points of two to four groups in two and in five columns, given as distances, and misspelt words by edit distance; with
+and without planted midpoints (words: half of one stem, half of another's). "medoid": a set's prototype is the object
+nearest to its clusters' medoids, the earlier rule; "middle": it is their middle, with or without an object there; ECMdd
+for comparison. The middle was chosen among five rules on draws 100 and 101, knowing the truth. A minute.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ LETTERS = list("abcdefghijklmnopqrst")
 
 
 def words(rng, n, c, between, rate):
-    """Edit distances of misspelt stems, then of words that are half of two; the set of each."""
+    """Return edit distances of misspelt stems, then of words that are half of two, and the set of each."""
     stems = ["".join(rng.choice(LETTERS, rng.integers(8, 11))) for _ in range(c)]
     found, sets = (
         [edited(rng, stems[i % c], LETTERS, rng.poisson(rate)) for i in range(n)],
@@ -48,7 +48,7 @@ def words(rng, n, c, between, rate):
 
 
 def points(rng, n, c, between, p):
-    """Distances of points in groups, then of points half-way between neighbouring groups; the set of each."""
+    """Return distances of points in groups, then of midpoints of neighbouring groups, and the set of each."""
     x, y = places(rng, n, c, 0, p, apart=10.0)
     centers = np.array([x[y == k].mean(0) for k in range(c)])
     apart, sets = distances(centers) + 1e9 * np.eye(c), [(int(k),) for k in y]
@@ -69,13 +69,13 @@ KINDS = {
 
 
 def to_medoids(self, objects, chosen, prices, singles):
-    """As it was."""
+    """Apply the earlier rule."""
     problem = precomputed.discrete_problem(objects.x, chosen.focal, prices, objects.weights, "exact", chosen.tol)
     return extended(singles, problem.begin(singles.prototypes[:, : chosen.n_clusters]))
 
 
 def measured(kind, draw, n, c, planted, rule):
-    """Part of the members called between, part of the planted objects in their set, and the adjusted Rand index."""
+    """Return the share of members labelled between, that of planted objects in their set, and the adjusted Rand index."""
     number = list(KINDS).index(kind)
     d, sets = KINDS[kind](np.random.default_rng([draw, n, c, planted, number]), n, c, planted * n // 12)
     model = ECMdd(c, random_state=0) if rule == "ECMdd" else SoftECM(c, metric="precomputed", random_state=0)

@@ -1,11 +1,11 @@
-"""How often the number of planted groups is found, by each rule that costs nothing beyond the fits.
+"""How often each rule finds the planted number of groups.
 
     python benchmarks/number_of_clusters.py --draws 1000-1001 --jobs 2
 
-Gaussian groups (``planted.py``): 2 to 11 of them, 2 to 20 columns, 10 to 150 objects a group, 6 or 10 deviations apart,
-plain, with objects between and outliers, and of unequal sizes and spreads. Candidates are those of
-``choose_n_clusters``. Draws below 1000 were in view when "valleys" came to leave an object out of its own mean; its
-constants were set on other problems. ``--write`` puts the table into ``docs/measured/number_of_clusters.md``.
+Gaussian groups (``planted.py``): 2 to 11 of them, 2 to 20 columns, 10 to 150 objects per group, 6 or 10 deviations
+apart, plain, with objects between and outliers, and of unequal sizes and spreads. Candidates are those of
+``choose_n_clusters``. That "valleys" removes an object from its own mean was decided on draws below 1000; its constants
+were set on other problems. ``--write`` writes the table to ``docs/measured/number_of_clusters.md``.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ Row = dict[str, Any]
 
 
 def shapes() -> Iterator[planted.Shape]:
-    """What the problems are like; groups that few objects can't show are left out."""
+    """Yield the kinds of problems, without groups too small to be found."""
     for c, columns, each, apart, (name, extra) in product(
         (2, 3, 5, 8, 11), (2, 5, 10, 20), (10, 20, 40, 150), (6.0, 10.0), EXTRAS.items()
     ):
@@ -39,7 +39,7 @@ def shapes() -> Iterator[planted.Shape]:
 
 
 def found(shape: planted.Shape, draw: int) -> Row:
-    """The number that each rule takes."""
+    """Return the number chosen by each rule."""
     from softecm import SoftECM
     from softecm.selection import choose_n_clusters
 
@@ -59,7 +59,7 @@ def found(shape: planted.Shape, draw: int) -> Row:
 
 
 def part(rows: list[Row], rule: str, where: Callable[[planted.Shape], bool]) -> str:
-    """How many of these were right, and how many had more groups than there are."""
+    """Return the share of right answers, and of too large ones."""
     own = [row for row in rows if where(row["shape"])]
     right = sum(row[rule] == row["shape"].c for row in own) / len(own)
     over = sum(row[rule] > row["shape"].c for row in own) / len(own)
@@ -67,7 +67,7 @@ def part(rows: list[Row], rule: str, where: Callable[[planted.Shape], bool]) -> 
 
 
 def table(rows: list[Row]) -> list[str]:
-    """Lines of a Markdown table: all problems, and each kind."""
+    """Return lines of a Markdown table: all problems, and each kind."""
     kinds: list[tuple[str, Callable[[planted.Shape], bool]]] = [("all", lambda shape: True)]
     kinds += [(f"{c} groups", lambda shape, c=c: shape.c == c) for c in (2, 3, 5, 8, 11)]
     kinds += [(f"{d} columns", lambda shape, d=d: shape.columns == d) for d in (2, 5, 10, 20)]

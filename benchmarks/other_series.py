@@ -1,6 +1,6 @@
-"""Made-up series of other kinds than `made_series.py`: events, trends, jumps and processes instead of periodic curves.
+"""Generated series of other kinds than `made_series.py`: events, trends, jumps and processes instead of periodic curves.
 
-``other_series(kind, seed)`` draws one set; ``KINDS`` lists the kinds. What tells the classes apart:
+``other_series(kind, seed)`` draws one set; ``KINDS`` lists the kinds. The classes differ by:
 
 - spikes: how wide spikes at random times are, and whether they point up or down
 - chirp: whether the frequency rises, stays or falls; phases are random
@@ -27,13 +27,13 @@ Rng = np.random.Generator
 
 
 def bump(t: Floats, at: float, width: float) -> Floats:
-    """A bump of height one."""
+    """Return a bump of height one."""
     values: Floats = np.exp(-0.5 * ((t - at) / width) ** 2)
     return values
 
 
 def wandering(rng: Rng, n: int) -> Floats:
-    """A random walk of mean zero and deviation one."""
+    """Return a random walk of mean zero and deviation one."""
     walk = np.cumsum(rng.normal(size=n))
     values: Floats = (walk - walk.mean()) / walk.std()
     return values
@@ -178,7 +178,7 @@ KINDS = tuple(DRAWN)
 
 
 def other_series(kind: str, seed: int, *, n: int = 60, length: int = 60) -> MadeSeries:
-    """One set of 2 to 4 classes, about equally large unless the kind says otherwise."""
+    """Generate one set of 2 to 4 classes, about equally large unless the kind says otherwise."""
     rng = np.random.default_rng([seed, 1000 + KINDS.index(kind)])
     c = int(rng.integers(2, 5))
     y = rng.permutation(np.arange(n) % c)

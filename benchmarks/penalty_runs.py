@@ -1,4 +1,4 @@
-"""Soft-ECM with the penalty on encoded objects, round after round: what benchmarks of a round's speed time."""
+"""Iterations of Soft-ECM with the penalty on encoded objects, for benchmarks of an iteration's speed."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def penalty_run(
     delta: float | None = None,
     callback: Callback | None = None,
 ) -> None:
-    """So many rounds from clusters (runs, c, p); a run ends early only where its masses stand still exactly."""
+    """Run ``max_iter`` iterations from clusters (runs, c, p); a run ends early only if its masses don't change at all."""
     cost = mass_cost(focal, alpha, beta, delta, like=start, runs=len(start))
     problem = soft_ecm_problem(x, SquaredEuclidean(), focal, cost, lam=1.0, relaxation=Penalty, tol=0.0)
     iterate(problem, start, max_iter, callback=callback)

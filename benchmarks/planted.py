@@ -1,4 +1,4 @@
-"""Problems with a planted truth: groups, objects between two of them, outliers; and how an answer is judged.
+"""Problems with a planted truth: groups, objects between two of them, outliers; and scores of an answer.
 
 ``gaussian(shape, seed)`` makes one problem. Lists of them: ``SUITE`` (clean, planted, unequal, overlapping groups; many
 outliers, many objects between), ``SHAPES`` (heavy tails, balls, elongated groups) and ``SIZES`` (groups of 1 : 20 objects).
@@ -21,22 +21,22 @@ Floats = NDArray[np.float64]
 MEMBER, BETWEEN, OUTLIER = range(3)
 SURE = 0.99  # posterior of the true group from which a member is clear
 NOISE_BETWEEN = 0.25  # deviation of objects planted between two groups
-AWAY = 3.0  # how much farther than nearly all members (0.9999) an outlier lies, in deviations
+AWAY = 3.0  # how much farther than nearly all members (0.9999) an outlier is, in deviations
 
 
 @dataclass(frozen=True)
 class Shape:
-    """What a problem is like: groups, columns, least distance of two centres in deviations, objects."""
+    """The kind of a problem: groups, columns, smallest distance of centres in deviations, objects."""
 
     group: str
     c: int
     columns: int
     apart: float
     n: int
-    between: float = 0.0  # parts of the objects
+    between: float = 0.0  # shares of the objects
     outliers: float = 0.0
     unequal: float = 1.0  # the largest group over the smallest; above 1 the spreads differ, too
-    far: bool = False  # outliers around all groups, far off, not among them
+    far: bool = False  # outliers far around all groups instead of among them
     position: float = 0.5  # of objects between two groups: 0.5 is midway
 
     def __str__(self) -> str:
@@ -46,19 +46,19 @@ class Shape:
 
 @dataclass(frozen=True)
 class Problem:
-    """Objects with what they are."""
+    """Objects and their truth."""
 
     shape: Shape
     X: Floats
     y: NDArray[np.int64]  # group of members, else -1
     kind: NDArray[np.int64]  # MEMBER, BETWEEN or OUTLIER
-    clear: NDArray[np.bool_]  # members that belong to their group beyond doubt
-    pairs: list[tuple[int, int]]  # of the objects between, in their order
+    clear: NDArray[np.bool_]  # members that belong to their group almost certainly
+    pairs: list[tuple[int, int]]  # of the objects between, in order
     centers: Floats
 
 
 def gaussian(shape: Shape, seed: int) -> Problem:
-    """Gaussian groups, objects between neighbouring ones, outliers beyond all of them."""
+    """Return Gaussian groups, objects between neighbouring ones, outliers outside all."""
     c, d, n = shape.c, shape.columns, shape.n
     rng = np.random.default_rng(1000 * seed + 7 * c + 13 * d + int(31 * shape.apart) + n)
     centers = _centers(rng, c, d, shape.apart)
@@ -86,7 +86,7 @@ def gaussian(shape: Shape, seed: int) -> Problem:
 
 
 def _centers(rng: np.random.Generator, c: int, d: int, apart: float) -> Floats:
-    """Centres of which no two are much farther apart than the nearest two."""
+    """Return centres with nearest neighbours at similar distances."""
     flat = 5.0 if c > 5 else 3.5
     most = flat if d == 2 and c > 3 else 2.5 if c > 5 else 2.0 if c > 2 else 9.0
     for _ in range(20_000):
@@ -99,7 +99,7 @@ def _centers(rng: np.random.Generator, c: int, d: int, apart: float) -> Floats:
 
 
 def _sizes(rng: np.random.Generator, c: int, unequal: float) -> tuple[Floats, Floats]:
-    """Share of the objects and deviation of each group."""
+    """Return share of the objects and deviation of each group."""
     differ = unequal > 1
     share = np.linspace(1, unequal, c) if differ else np.ones(c)
     share = rng.permutation(share / share.sum())
@@ -115,7 +115,7 @@ def _posterior(X: Floats, centers: Floats, share: Floats, spread: Floats) -> Flo
 
 
 def _neighbours(centers: Floats) -> list[tuple[int, int]]:
-    """Pairs of groups whose middle no third centre is near."""
+    """Return pairs of groups without a third centre near their middle."""
     c, pairs = len(centers), []
     for a in range(c):
         for b in range(a + 1, c):
@@ -143,7 +143,7 @@ def _outliers(
     count: int,
     far: bool,
 ) -> Floats:
-    """Objects beyond every group, and not midway between two."""
+    """Return objects outside every group, and not midway between two."""
     d = X.shape[1]
     edge = np.sqrt(chi2.ppf(0.9999, d)) + AWAY
     middles = np.array([(centers[a] + centers[b]) / 2 for a, b in neighbours])
@@ -158,13 +158,13 @@ def _outliers(
 
 
 def _near_place(rng: np.random.Generator, X: Floats) -> Floats:
-    """Anywhere in the box of the members, twice as wide."""
+    """Return a point in the box of the members, twice as wide."""
     low, high = X.min(0), X.max(0)
     return rng.uniform(low - (high - low) / 2, high + (high - low) / 2)
 
 
 def _far_place(rng: np.random.Generator, centers: Floats, edge: float) -> Floats:
-    """Three to five times as far from the middle as the outermost centre."""
+    """Return a point three to five times as far from the middle as the outermost centre."""
     direction = rng.normal(size=centers.shape[1])
     direction /= np.linalg.norm(direction)
     middle = centers.mean(0)
@@ -174,7 +174,7 @@ def _far_place(rng: np.random.Generator, centers: Floats, edge: float) -> Floats
 
 
 def reshaped(problem: Problem, noise: str, rng: np.random.Generator) -> Problem:
-    """The members' Gaussian noise replaced: "heavy" (Student, 4), "ball" (uniform), "long" (one axis longer)."""
+    """Replace the members' Gaussian noise: "heavy" (Student, 4), "ball" (uniform), "long" (one axis longer)."""
     y, centers, d = problem.y, problem.centers, problem.X.shape[1]
     members = y >= 0
     e = rng.normal(size=(int(members.sum()), d))
@@ -267,12 +267,12 @@ NOISES = {"heavy": "heavy tails", "ball": "uniform balls", "long": "elongated"}
 
 
 def suite(seed: int) -> Iterator[Problem]:
-    """One draw of all problems of the suite."""
+    """Yield one draw of all problems of the suite."""
     return (gaussian(shape, seed) for shape in SUITE)
 
 
 def shapes(seed: int) -> Iterator[Problem]:
-    """One draw of groups of other shapes and of very different sizes."""
+    """Yield one draw of groups of other shapes and of very different sizes."""
     for shape in SHAPES:
         for noise, name in NOISES.items():
             problem = gaussian(replace(shape, group=name), seed)
@@ -280,9 +280,9 @@ def shapes(seed: int) -> Iterator[Problem]:
     yield from (gaussian(shape, seed) for shape in SIZES)
 
 
-# ---------------------------------------------------------------------- judging an answer
+# ---------------------------------------------------------------------- scores
 def matched(y: NDArray[np.int64], labels: NDArray[np.int64], c: int) -> NDArray[np.int64]:
-    """The cluster that stands for each class, so that most objects agree."""
+    """Return the cluster matched to each class, maximizing agreement."""
     size = max(c, int(y.max()) + 1)
     table = np.zeros((size, size))
     np.add.at(table, (y, labels), 1)
@@ -291,9 +291,10 @@ def matched(y: NDArray[np.int64], labels: NDArray[np.int64], c: int) -> NDArray[
 
 
 def judge(problem: Problem, model: Any) -> dict[str, float]:
-    """Shares of objects that are said to be what they are; NaN where there are none.
+    """Return shares of objects with the right decision; NaN without such objects.
 
-    ``score`` (balanced) is the mean of: clear members on their cluster, objects between on their pair, outliers nowhere.
+    ``score`` (balanced) is the mean of: clear members in their cluster, objects between in their pair, outliers
+    nowhere.
     """
     members, y, clear = problem.kind == MEMBER, problem.y, problem.clear
     said = np.concatenate([np.zeros((1, problem.shape.c), bool), model.focal_sets_.membership.astype(bool)])
@@ -305,7 +306,7 @@ def judge(problem: Problem, model: Any) -> dict[str, float]:
     ends = to[np.array(problem.pairs, dtype=int).reshape(-1, 2)]
     hit = (size[middle] == 2) & said[middle, ends[:, 0]] & said[middle, ends[:, 1]]
     out, nowhere = problem.kind == OUTLIER, size == 0
-    counted = (size > 1) & ~(members & ~clear)  # members in an overlap may well be between
+    counted = (size > 1) & ~(members & ~clear)  # members in an overlap may be ambiguous
     result = {
         "rand": float(adjusted_rand_score(y[members], model.labels_[members])),
         "clear": _mean(own[clear]),

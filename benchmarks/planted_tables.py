@@ -18,12 +18,12 @@ from sklearn.metrics import adjusted_rand_score
 Floats = NDArray[np.float64]
 NUMBERS, CATEGORIES = 3, 2
 NOISE_BETWEEN = 0.3  # standard deviation around the midpoint of two groups
-BEYOND = 8.0  # how far outliers may lie beyond the outermost center, in standard deviations
+BEYOND = 8.0  # how far outliers may be outside the outermost center, in standard deviations
 
 
 @dataclass(frozen=True)
 class PlantedTable:
-    """Rows, the group each comes from, and whether it is a member, between two groups, or an outlier."""
+    """Rows, their groups, and whether they are members, between two groups, or outliers."""
 
     X: pd.DataFrame
     y: NDArray[np.int64]
@@ -34,7 +34,7 @@ class PlantedTable:
 def planted_table(
     seed: int, c: int, irrelevant: int, n: int = 400, *, apart: float = 4.0, share: float = 0.03
 ) -> PlantedTable:
-    """One table; ``share`` of the rows lie between two groups, and as many are outliers."""
+    """Return one table; ``share`` of the rows are between two groups, and as many are outliers."""
     rng = np.random.default_rng([seed, c, irrelevant, n])
     y = rng.choice(c, n, p=0.8 * rng.dirichlet(np.full(c, 6.0)) + 0.2 / c)
     centers = _centers(rng, c, apart)
@@ -61,7 +61,7 @@ def _squares(centers: Floats) -> Floats:
 
 
 def _centers(rng: np.random.Generator, c: int, apart: float) -> Floats:
-    """Random centers of which the nearest two are about ``apart`` from each other."""
+    """Return random centers, the nearest two at a distance of about ``apart``."""
     while True:
         centers = rng.normal(size=(c, NUMBERS)) * apart / 1.6
         least = (_squares(centers) + np.diag(np.full(c, np.inf))).min()
@@ -71,14 +71,14 @@ def _centers(rng: np.random.Generator, c: int, apart: float) -> Floats:
 
 
 def _category(rng: np.random.Generator, y: NDArray[np.int64], c: int) -> NDArray[np.object_]:
-    """Two to four levels, distributed differently in each group."""
+    """Return two to four levels, distributed differently in each group."""
     levels = int(rng.integers(2, 5))
     chances = rng.dirichlet(np.full(levels, 0.35), size=c)
     return np.array([f"v{rng.choice(levels, p=chances[k])}" for k in y], object)
 
 
 def _irrelevant(rng: np.random.Generator, j: int, n: int) -> Any:
-    """In turn: a coin, a normal number, a category with five levels, a uniform number."""
+    """Return in turn: a coin, a normal number, a category with five levels, a uniform number."""
     draws = (
         lambda: rng.choice(["yes", "no"], n),
         lambda: rng.normal(size=n),
@@ -89,7 +89,7 @@ def _irrelevant(rng: np.random.Generator, j: int, n: int) -> Any:
 
 
 def judge_table(table: PlantedTable, model: Any) -> dict[str, float]:
-    """ARI of members; shares of planted between objects and outliers that are called so, and of members (false)."""
+    """Return the ARI of members; shares of planted between objects and outliers found, and of members (false)."""
     size = np.array([len(s) for s in model.partition_.sets()])
     members, between, outliers = (table.kind == kind for kind in (MEMBER, BETWEEN, OUTLIER))
     return {

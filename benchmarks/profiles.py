@@ -1,4 +1,4 @@
-"""Do profiles find the columns that distinguish groups, and no others? On made tables.
+"""Precision and recall of profiles for the columns that distinguish groups, on generated tables.
 
 ``python benchmarks/profiles.py`` makes 100 tables (2 to 5 groups of unequal size, 60 to 400 objects, numbers, categories
 and noise columns, one in ten cells missing in every other table); each group differs from all others in 1 to 3 planted
@@ -23,7 +23,7 @@ RESULT = Path(__file__).parent / "results" / "profiles.md"
 
 
 def made(seed: int) -> tuple[pd.DataFrame, np.ndarray, set[tuple[int, str]]]:
-    """A table, the group of each row, and the (group, column) pairs that were planted."""
+    """Return a table, the group of each row, and the planted (group, column) pairs."""
     rng = np.random.default_rng(seed)
     c, n = int(rng.integers(2, 6)), int(rng.integers(60, 401))
     y = rng.choice(c, n, p=rng.dirichlet(np.full(c, 20.0)))
@@ -49,7 +49,7 @@ def made(seed: int) -> tuple[pd.DataFrame, np.ndarray, set[tuple[int, str]]]:
 
 
 def judged(seed: int) -> tuple[int, int, int, int]:
-    """Columns found that were planted, found, planted for the group they tell; and planted ones found."""
+    """Return counts of columns found: planted for any group, all, planted for this group; and planted ones found."""
     frame, y, planted = made(seed)
     found = profile(CredalPartition.from_hard(y), frame)
     names = {f"ω{k + 1}": k for k in range(int(y.max()) + 1)}
@@ -59,7 +59,7 @@ def judged(seed: int) -> tuple[int, int, int, int]:
 
 
 def main(tables: int = 100) -> tuple[float, float]:
-    """Precision and recall over so many tables."""
+    """Return precision and recall over ``tables`` tables."""
     right, told, planted, met = np.sum([judged(seed) for seed in range(tables)], 0)
     return float(right / told), float(met / planted)
 

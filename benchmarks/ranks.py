@@ -1,8 +1,8 @@
-"""Who is better over many sets: mean ranks, which differences are no chance, and their diagram.
+"""Comparison of methods over many sets: mean ranks, significant differences, and their diagram.
 
-Two methods are told apart by Wilcoxon's signed-rank test on their scores, set by set, all pairs corrected by Holm
+Two methods are compared by Wilcoxon's signed-rank test on their scores per set, with Holm's correction over all pairs
 (A. Benavoli, G. Corani and F. Mangili, "Should we really use post-hoc tests based on mean-ranks?", JMLR 17, 2016);
-Friedman's test says whether any differ at all.
+Friedman's test checks whether any differ at all.
 """
 
 from __future__ import annotations
@@ -26,9 +26,9 @@ class Ranking:
     names : the methods
     ranks : mean rank of each (1 is best)
     scores : mean score of each
-    alike : index ranges (first, last) of methods of which no two are told apart, longest ones only
-    friedman : p-value of all being alike; NaN for fewer than three methods
-    n_sets : how many sets they were compared on
+    alike : index ranges (first, last) of methods without a significant difference, maximal ones only
+    friedman : p-value of no difference; NaN for fewer than three methods
+    n_sets : number of sets
     """
 
     names: list[str]
@@ -40,7 +40,7 @@ class Ranking:
 
 
 def ranked(names: list[str], scores: np.ndarray) -> Ranking:
-    """From scores (sets, methods), larger is better."""
+    """Rank by scores (sets, methods), larger is better."""
     ranks = rankdata(-scores, axis=1).mean(0)
     order = np.argsort(ranks, kind="stable")
     scores = scores[:, order]
@@ -53,7 +53,7 @@ def ranked(names: list[str], scores: np.ndarray) -> Ranking:
 
 
 def told_apart(scores: np.ndarray) -> np.ndarray:
-    """Which pairs of columns differ (methods, methods), by Wilcoxon's test with Holm's correction."""
+    """Return which pairs of columns differ (methods, methods), by Wilcoxon's test with Holm's correction."""
     pairs = list(combinations(range(scores.shape[1]), 2))
     p = np.array([_p_value(scores[:, i] - scores[:, j]) for i, j in pairs])
     out = np.zeros((scores.shape[1],) * 2, dtype=bool)
@@ -70,7 +70,7 @@ def _p_value(difference: np.ndarray) -> float:
 
 
 def draw(ranking: Ranking, path: Path, *, what: str) -> None:
-    """Mean ranks on an axis, best to the left; bars join methods that the tests do not tell apart."""
+    """Draw mean ranks on an axis, best to the left; bars join methods without a significant difference."""
     import matplotlib
 
     matplotlib.use("Agg")
@@ -107,6 +107,6 @@ def draw(ranking: Ranking, path: Path, *, what: str) -> None:
         f"Friedman p = {ranking.friedman:.2g}",
         fontsize=9,
     )
-    with plt.rc_context({"svg.fonttype": "none"}):  # words stay words
+    with plt.rc_context({"svg.fonttype": "none"}):  # keep text as text
         figure.savefig(path, bbox_inches="tight")
     plt.close(figure)

@@ -1,12 +1,12 @@
-"""What EGMM, EKNNClus and NNEVCLUS promise: planted problems, and what many objects cost.
+"""EGMM, EKNNClus and NNEVCLUS on planted problems, and the cost of many objects.
 
     python benchmarks/relatives.py                      # all of it; goes on where it was stopped
     python benchmarks/relatives.py eknnclus nnevclus    # some of it; also egmm
     python benchmarks/relatives.py --write benchmarks/results/relatives.md    # the tables of what is there
 
-The constants of EKNNClus were chosen on problems of seeds below 20 with their groups known; here seeds begin at 101.
-"Seconds" are by the clock and mean something on an idle machine only; "CPU s" are those of all processors together.
-Each fit is a line of ``benchmarks/results/relatives.jsonl``; ``--rows`` names another file.
+The constants of EKNNClus were chosen on problems of seeds below 20 with known groups; here seeds begin at 101.
+"Seconds" are wall time, valid on an idle machine only; "CPU s" are those of all processors together. Each fit is a line
+of ``benchmarks/results/relatives.jsonl``; ``--rows`` names another file.
 """
 
 from __future__ import annotations
@@ -33,18 +33,18 @@ RESULTS = Path(__file__).resolve().parent / "results" / "relatives.jsonl"
 FIRST = 101
 Floats, Ints = NDArray[np.float64], NDArray[np.int64]
 Row = dict[str, Any]
-Tasks = Iterator[tuple[str, Callable[[], Row]]]  # a name, and what measures it
+Tasks = Iterator[tuple[str, Callable[[], Row]]]  # a name, and its measurement
 
 
 def gaussians(seed: int, n: int = 600) -> tuple[Floats, Ints, Ints]:
-    """Objects of 2 to 5 overlapping Gaussians of one covariance, their groups, and what knows the parameters says."""
+    """Return objects of 2 to 5 overlapping Gaussians with one covariance, their groups, and the oracle's labels."""
     rng = np.random.default_rng(seed)
     c, p = int(rng.integers(2, 6)), int(rng.integers(2, 5))
     shape = rng.normal(size=(p, p))
     covariance = np.eye(p) + 0.3 * shape @ shape.T
     root = np.linalg.cholesky(covariance)
     centers: list[Floats] = []
-    while len(centers) < c:  # three and a half deviations apart at least, by the covariance itself
+    while len(centers) < c:  # at least three and a half deviations apart, by the covariance
         new = rng.uniform(-5, 5, p)
         if all(np.linalg.norm(new - old) >= 3.5 for old in centers):
             centers.append(new)
@@ -56,14 +56,14 @@ def gaussians(seed: int, n: int = 600) -> tuple[Floats, Ints, Ints]:
 
 
 def four_classes(n: int, seed: int) -> Floats:
-    """Like R's fourclass: Student's t with five degrees of freedom around the corners of a square, four apart."""
+    """Like R's fourclass: Student's t with five degrees of freedom around the corners of a square of side four."""
     rng = np.random.default_rng(seed)
     corners = 4.0 * np.array([[0, 0], [0, 1], [1, 0], [1, 1]])
     heavy = rng.normal(size=(n, 2)) / np.sqrt(rng.chisquare(5, (n, 1)) / 5)
     return corners[np.arange(n) % 4] + heavy
 
 
-#: What EKNNClus is asked to find groups in, and how many there are.
+#: Data for EKNNClus, and their number of groups.
 SHAPES: dict[str, tuple[Callable[[int, int], Floats], int]] = {
     "moons, noise 0.06": (lambda n, s: make_moons(n, noise=0.06, random_state=s)[0], 2),
     "moons, noise 0.1": (lambda n, s: make_moons(n, noise=0.1, random_state=s)[0], 2),
@@ -74,7 +74,7 @@ SHAPES: dict[str, tuple[Callable[[int, int], Floats], int]] = {
 
 
 def egmm() -> Tasks:
-    """The number of groups by the criterion, the groups beside the oracle's, and what lies on pairs."""
+    """Measure the number of groups by the criterion, the groups compared with the oracle's, and mass on pairs."""
 
     def one(seed: int) -> Row:
         x, group, oracle = gaussians(seed)
@@ -84,7 +84,7 @@ def egmm() -> Tasks:
         sure = np.sort(told.partition_.pignistic(), 1)[:, -1]
         on_pairs = told.partition_.masses[:, c + 1 :].sum(1)
         lost = adjusted_rand_index(group, oracle) - adjusted_rand_index(group, told.labels_)
-        wrong = oracle != group  # even knowing the parameters
+        wrong = oracle != group  # even with known parameters
         pairs = {"on pairs, wrong": float(on_pairs[wrong].mean())} if wrong.any() else {}
         falls = bool(np.diff(told.history_).max(initial=0.0) > 1e-9 * abs(told.history_[-1]))
         return {"c": c, "found": found, "lost": lost, "sure": float(sure.mean()), "falls": falls, **pairs} | {
@@ -96,7 +96,7 @@ def egmm() -> Tasks:
 
 
 def eknnclus() -> Tasks:
-    """The number of groups of any shape, and 100 000 objects."""
+    """Measure the number of groups of any shape, and 100 000 objects."""
 
     def one(name: str, n: int, seed: int) -> Row:
         make, c = SHAPES[name]
@@ -118,7 +118,7 @@ def eknnclus() -> Tasks:
 
 
 def nnevclus() -> Tasks:
-    """10 000 objects to fit, a million to predict, R's own sizes."""
+    """Fit 10 000 objects, predict a million, R's own sizes."""
 
     def fit(n: int, c: int, columns: int) -> Row:
         made = make_blobs(n, n_clusters=c, n_features=columns, random_state=FIRST)
@@ -140,7 +140,7 @@ def nnevclus() -> Tasks:
 
 
 def timed(task: Callable[[], Any]) -> Row:
-    """What a task gives, and what it took."""
+    """Return the result of a task, and its cost."""
     wall, cpu = time.perf_counter(), time.process_time()
     value = task()
     return {"value": value, "seconds": time.perf_counter() - wall, "cpu": time.process_time() - cpu}
@@ -150,12 +150,12 @@ PARTS = {"eknnclus": eknnclus, "nnevclus": nnevclus, "egmm": egmm}
 
 
 def read(path: Path) -> list[Row]:
-    """The lines that are there."""
+    """Return the existing lines."""
     return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()] if path.exists() else []
 
 
 def run(path: Path, parts: list[str]) -> None:
-    """Everything that is not there yet, a line each."""
+    """Run everything that is missing, one line each."""
     done = {row["name"] for row in read(path)}
     for part in parts:
         for name, task in PARTS[part]():
@@ -173,12 +173,12 @@ def run(path: Path, parts: list[str]) -> None:
 
 
 def table(head: str, rows: list[list[str]]) -> list[str]:
-    """As Markdown."""
+    """Return a Markdown table."""
     return [f"| {head} |", "|" + "---|" * len(head.split(" | ")), *[f"| {' | '.join(row)} |" for row in rows], ""]
 
 
 def page(rows: list[Row]) -> str:
-    """The tables."""
+    """Return the tables."""
     lines = ["# What the newer estimators promise", "", "## EKNNClus: the number of clusters", ""]
     small = [row for row in rows if row["part"] == "eknnclus" and "cpu" not in row]
     body = []
@@ -213,7 +213,7 @@ def page(rows: list[Row]) -> str:
 
 
 def main() -> None:
-    """Run what is asked for, or write the tables."""
+    """Run the requested parts, or write the tables."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("parts", nargs="*", metavar="PART", help=", ".join(PARTS))
     parser.add_argument("--rows", type=Path, default=RESULTS)

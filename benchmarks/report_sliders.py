@@ -1,8 +1,8 @@
-"""How long a move of a slider in the report takes, in headless Chromium: masses, map, counts, words and tables.
+"""Time of moving a slider in the report, in headless Chromium: masses, map, counts, words and tables.
 
     python benchmarks/report_sliders.py --objects 5000 --moves 20
 
-Needs chromium, chromedriver and selenium. The page measures its own script; painting comes on top.
+Needs chromium, chromedriver and selenium. The page measures its own script, without painting.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ MOVE = """
 
 
 def page(objects: int, folder: Path) -> Path:
-    """The report of four groups in six columns."""
+    """Return the report of four groups in six columns."""
     rng = np.random.default_rng(0)
     X = rng.normal(size=(objects, 6)) + 4.0 * rng.normal(size=(4, 6))[rng.integers(0, 4, objects)]
     SoftECM(4, metric="sqeuclidean", n_init=2, random_state=0).fit(X).report(X, folder / "report.html")
@@ -42,7 +42,7 @@ def page(objects: int, folder: Path) -> Path:
 
 
 def moves(file: Path, count: int) -> list[float]:
-    """Milliseconds of each move, in turn to either side of the fit."""
+    """Return milliseconds of each move, alternating sides of the fit."""
     options = webdriver.ChromeOptions()
     options.binary_location = shutil.which("chromium")
     for flag in (*FLAGS, "--window-size=1280,900"):

@@ -1,9 +1,9 @@
-"""Every table of results as rows of JSON beside it, and where they were measured.
+"""Tables of results as JSON rows, and the environment of their measurement.
 
-``python benchmarks/rows.py`` brings the JSON of all pages up to date; ``python benchmarks/rows.py elastic``, run after
-a benchmark, also notes the machine and the versions it ran with. Numbers are as precise as the table; what was noted
-in full has a file of its own (``archive.jsonl``, ``scaling.json``). ``tests/test_numbers.py`` compares, and reads what
-the README and the docs quote.
+``python benchmarks/rows.py`` updates the JSON of all pages; ``python benchmarks/rows.py elastic``, run after a
+benchmark, also records the machine and the versions. Numbers have the precision of the table; full results have their
+own files (``archive.jsonl``, ``scaling.json``). ``tests/test_numbers.py`` compares, and reads the numbers quoted by the
+README and the docs.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ PACKAGES = ("softecm", "numpy", "scipy", "scikit-learn", "numba", "torch", "aeon
 
 
 def value(cell: str) -> float | str:
-    """A cell as a number where it is one and nothing else."""
+    """Return a cell as a number if it is nothing else."""
     plain = re.sub(r"(?<=\d)[ ,](?=\d{3}\b)", "", cell.strip().strip("*"))
     try:
         return float(plain)
@@ -33,12 +33,12 @@ def value(cell: str) -> float | str:
 
 
 def cells(line: str) -> list[str]:
-    """The cells of a line of a table."""
+    """Return the cells of a line of a table."""
     return [cell.strip() for cell in line.strip().strip("|").split("|")]
 
 
 def tables(text: str) -> list[dict[str, Any]]:
-    """The tables of a page: the heading above, the columns, the rows."""
+    """Return the tables of a page: the heading above, the columns, the rows."""
     found, heading = [], ""
     for part in re.split(r"\n\s*\n|\n(?=#)", text.strip()):
         lines = part.strip().splitlines()
@@ -51,13 +51,13 @@ def tables(text: str) -> list[dict[str, Any]]:
 
 
 def words(text: str) -> list[str]:
-    """What a page says beside its tables: commands, dates, machines, versions."""
+    """Return a page's text outside its tables: commands, dates, machines, versions."""
     lines = (line.strip() for line in text.splitlines())
     return [line for line in lines if line and not line.startswith(("|", "#"))]
 
 
 def environment() -> dict[str, Any]:
-    """This machine, today, and what is installed."""
+    """Return this machine, today's date, and installed versions."""
     packages = {}
     for name in PACKAGES:
         try:
@@ -74,18 +74,18 @@ def environment() -> dict[str, Any]:
 
 
 def beside(page: Path) -> Path:
-    """Where the rows of a page lie; ``scaling.json`` holds what the benchmark itself noted."""
+    """Return the path of a page's rows; ``scaling.json`` holds the benchmark's own results."""
     return page.with_suffix(".rows.json")
 
 
 def rows_of(page: Path) -> dict[str, Any]:
-    """What a page says, as data."""
+    """Return a page's content as data."""
     text = page.read_text(encoding="utf-8")
     return {"words": words(text), "tables": tables(text)}
 
 
 def update(page: Path, here: bool) -> None:
-    """Write the rows of a page; the environment stays as noted, or becomes this one."""
+    """Write the rows of a page; the environment is kept, or replaced by this one."""
     path = beside(page)
     old = json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
     noted = environment() if here else old.get("environment")
@@ -94,12 +94,12 @@ def update(page: Path, here: bool) -> None:
 
 
 def pages() -> list[Path]:
-    """All pages with measured tables."""
+    """Return all pages with measured tables."""
     return [page for folder in FOLDERS for page in sorted(folder.glob("*.md"))]
 
 
 def main(names: list[str]) -> None:
-    """All pages, and the environment of those that are named."""
+    """Update all pages, and the environment of those named."""
     unknown = set(names) - {page.stem for page in pages()}
     if unknown:
         sys.exit(f"there are no results called {', '.join(sorted(unknown))}: see {FOLDERS[0]} and {FOLDERS[1]}.")

@@ -1,4 +1,4 @@
-"""Rules for credal partitions beside a plain decision tree on hard labels.
+"""Rules for credal partitions compared with a decision tree on hard labels.
 
 ``python benchmarks/rules.py`` clusters wine, abalone and ERing with SoftECM's defaults (as many clusters as classes; the
 classes are used for nothing else) and explains each partition by the table, ERing by summaries of its channels (mean,
@@ -50,7 +50,7 @@ def ering() -> tuple[CredalPartition, Floats]:
 
 
 def held_out(partition: CredalPartition, fitted: Callable[[Ints, Ints], Ints]) -> Ints:
-    """The set said of each object, by a tree that has not seen it."""
+    """Return the predicted set of each object, by a tree that has not seen it."""
     n = len(partition)
     fold = np.random.default_rng(0).permutation(n) % PARTS
     said = np.empty(n, dtype=np.intp)

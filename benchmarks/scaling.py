@@ -1,7 +1,7 @@
-"""Beyond memory: a file out of core, rounds in and out of memory, weak scaling on Dask, faults; and a model of the cost.
+"""Beyond memory: a file out of core, iterations in and out of memory, weak scaling on Dask, faults; and a cost model.
 
-One command each, a few minutes on two idle cores; each keeps its numbers in ``benchmarks/results/scaling.json`` and writes
-``benchmarks/results/scaling.md`` anew from all of them:
+One command each, a few minutes on two idle cores; each saves its numbers in ``benchmarks/results/scaling.json`` and
+rewrites ``benchmarks/results/scaling.md`` from all of them:
 
 ``python benchmarks/scaling.py calibrate``  (1 min)    what the model of the cost is made of
 ``python benchmarks/scaling.py rounds``     (3 min)    10^6 to 10^7 objects, in memory and streamed
@@ -9,7 +9,7 @@ One command each, a few minutes on two idle cores; each keeps its numbers in ``b
 ``python benchmarks/scaling.py weak``       (3 min)    one and two worker processes, the same load for each
 ``python benchmarks/scaling.py faults``     (6 min)    ten killed workers, ten interrupted fits
 
-Every command takes ``--objects`` (and ``--times`` for faults) to try it small, and ``--folder`` for large files.
+Every command takes ``--objects`` (and ``--times`` for faults) for small trials, and ``--folder`` for large files.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ PAGE = HERE / "results" / "scaling.md"
 COLUMNS, CLUSTERS = 10, 8
 SETS = CLUSTERS + CLUSTERS * (CLUSTERS - 1) // 2  # 36 prototypes: single clusters and pairs
 CENTERS = np.random.default_rng(0).normal(size=(CLUSTERS, COLUMNS)).astype(np.float32) * 3
-BLOCK = 250_000  # rows a block on workers
+BLOCK = 250_000  # rows per block on workers
 
 warnings.simplefilter("ignore")
 
@@ -68,7 +68,7 @@ def estimator(**options):
 
 
 def seconds_a_round(data, rounds=5):
-    """The median time between callbacks of one fit."""
+    """Return the median time between callbacks of one fit."""
     times = []
     estimator(max_iter=rounds, callback=lambda _: times.append(time.perf_counter())).fit(data)
     return statistics.median(np.diff(times).tolist())
@@ -82,11 +82,11 @@ def keep(name, value):
     write_page(kept)
 
 
-# ------------------------------------------------------------------ the parts of the model
+# ------------------------------------------------------------------ parts of the model
 
 
 def calibrate(arguments):
-    """Seconds an object for a round and for reading, on small data; what a pass over a cluster costs by itself."""
+    """Measure seconds per object for an iteration and for reading, on small data; and the overhead of a cluster's pass."""
     from softecm._engine import threads
     from softecm.distributed import ParquetBlocks
     from softecm.spaces.real import RealVectors
@@ -118,7 +118,7 @@ def timed(job):
 
 
 def pass_cost():
-    """Seconds a task and seconds a pass of the cluster, from passes that do nothing."""
+    """Return seconds per task and seconds per pass of the cluster, from empty passes."""
     import dask.array as da
 
     from distributed import Client, LocalCluster
@@ -137,7 +137,7 @@ def pass_cost():
 
 
 def rounds(arguments):
-    """Seconds a round in memory and out of core."""
+    """Measure seconds per iteration in memory and out of core."""
     from softecm.distributed import ParquetBlocks
 
     rows = []
@@ -152,7 +152,7 @@ def rounds(arguments):
 
 
 def memory_round(n, count):
-    """Seconds a round on a tensor, without the masses of all objects at the end."""
+    """Return seconds per iteration on a tensor, without the masses of all objects at the end."""
     import torch
     from penalty_runs import penalty_run
 
@@ -167,7 +167,7 @@ def memory_round(n, count):
 
 
 def tree_memory(pid):
-    """Resident bytes of a process and its children."""
+    """Return the resident bytes of a process and its children."""
     import psutil
 
     total = 0
@@ -181,7 +181,7 @@ def tree_memory(pid):
 
 
 def peak_of(command):
-    """Peak memory of a command's process tree, and its exit code."""
+    """Return the peak memory of a command's process tree, and its exit code."""
     process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
     peak = 0
     while process.poll() is None:
@@ -199,7 +199,7 @@ IMPORTS = (
 
 
 def memory(arguments):
-    """Peak memory of ``softecm cluster`` on large files, above what the imports alone take."""
+    """Measure peak memory of ``softecm cluster`` on large files, above that of the imports."""
     rows = []
     base = peak_of([sys.executable, "-c", IMPORTS])
     for n in [5 * 10**6, 5 * 10**7] if arguments.objects is None else [arguments.objects]:
@@ -209,7 +209,7 @@ def memory(arguments):
 
 
 def clustered(n, arguments):
-    """One large file from end to end."""
+    """Cluster one large file from end to end."""
     folder = Path(tempfile.mkdtemp(dir=arguments.folder))
     try:
         make_file(folder / "big.parquet", n)
@@ -233,7 +233,7 @@ def clustered(n, arguments):
 
 
 def weak(arguments):
-    """Seconds a round with one and with two workers, the same number of objects for each."""
+    """Measure seconds per iteration with one and with two workers, the same number of objects for each."""
     from dask import delayed
 
     from distributed import Client, LocalCluster
@@ -250,7 +250,7 @@ def weak(arguments):
 
 
 def faults(arguments):
-    """Fits whose worker is killed at a random round, and fits that are interrupted and resumed: how many are the same."""
+    """Count identical fits whose worker is killed at a random iteration, or that are interrupted and resumed."""
     import dask.array as da
 
     from distributed import Client, LocalCluster
@@ -304,13 +304,13 @@ def with_stop(data, options, chance, undisturbed):
 
 
 def streamed_model(parts, n):
-    """Compute and read share the cores: their processor time adds up and is spread over them."""
+    """Computation and reading share the cores: their CPU times add up and are divided among them."""
     cores = os.cpu_count() or 1
     return n * max(parts["read"], parts[f"compute_{cores}"] + parts["read"] / cores)
 
 
 def cluster_model(parts, n, workers, block=BLOCK):
-    """The slowest worker's objects, its share of the tasks, and what a pass costs by itself.
+    """Return the cost of the slowest worker's objects, its share of the tasks, and a pass's overhead.
 
     Workers that share a machine slow each other down as its threads do.
     """

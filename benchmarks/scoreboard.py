@@ -1,4 +1,4 @@
-"""All aims of the default answer in one table, beside the last recorded values. Fixed seeds; a few minutes on two cores.
+"""All aims of the default answer in one table, with the last recorded values. Fixed seeds; a few minutes on two cores.
 
     python benchmarks/scoreboard.py                    # everything; exit code 1 where something got worse
     python benchmarks/scoreboard.py answers            # all sections about the answer, without times
@@ -7,12 +7,12 @@
                                                        # docs/measured/scoreboard.md; then run docs/fill_in.py
     python benchmarks/scoreboard.py speed --record --busy    # times of a busy machine: shown, never compared
 
-Sections: planted (``planted.py``), tables (``planted_tables.py``), labelled (``labelled.py``), series (eight archive sets
-and ``made_series.py``), number (how often the number of groups is right, and "no groups" recognized), calibration, speed
-(beside KMeans(n_init=10) and KASBA, in turn), cold (a first fit in a fresh process over ``import torch, sklearn.cluster``).
-Labelled sets and archive sets are read from the folder ``SOFTECM_DATA``; without it they are skipped. A value is compared
-with the last recorded one, and is worse when it differs by more than the noise stated for it in this file. Ctrl-C keeps
-the finished sections. Each section runs in this process except the first fits.
+Sections: planted (``planted.py``), tables (``planted_tables.py``), labelled (``labelled.py``), series (eight archive
+sets and ``made_series.py``), number (how often the number of groups is right, and "no groups" recognized), calibration,
+speed (beside KMeans(n_init=10) and KASBA, alternating), cold (a first fit in a new process over ``import torch,
+sklearn.cluster``). Labelled sets and archive sets are read from the folder ``SOFTECM_DATA``; without it they are
+skipped. A value is compared with the last recorded one, and is worse if it differs by more than its noise in this file.
+Ctrl-C keeps the finished sections. Each section runs in this process except the first fits.
 """
 
 from __future__ import annotations
@@ -49,18 +49,18 @@ ARCHIVE = (
     "ItalyPowerDemand",
     "Libras",
 )  # the sets whose means are quoted elsewhere
-ITEM_FALL = 0.05  # fall of one labelled set that is listed, even where the mean stands
+ITEM_FALL = 0.05  # fall of one labelled set to be listed, even with an equal mean
 Items = dict[str, float]
 
 
 @dataclass(frozen=True)
 class Aim:
-    """One value of the table: what it is, which way is better, and how much of a change says nothing."""
+    """A value of the table: its direction, and the size of insignificant changes."""
 
     value: float
     noise: float
     higher: bool = True
-    relative: bool = False  # the noise is a part of the recorded value
+    relative: bool = False  # the noise is a share of the recorded value
     items: Items = field(default_factory=dict)  # the values behind a mean, by name
 
     def is_worse(self, before: float) -> bool:
@@ -86,7 +86,7 @@ class NotAvailable(Exception):
 
 
 def progress(items: Sequence[Any], what: str) -> Iterator[Any]:
-    """The items, with a line on stderr that says how far it is."""
+    """Yield the items, with a progress line on stderr."""
     begin, is_terminal = time.monotonic(), sys.stderr.isatty()
     for done, item in enumerate(items):
         if is_terminal:
@@ -99,12 +99,12 @@ def progress(items: Sequence[Any], what: str) -> Iterator[Any]:
 
 
 def mean(values: Iterable[float]) -> float:
-    """Mean without NaN."""
+    """Return the mean without NaN."""
     return float(np.nanmean(np.array(list(values), float)))
 
 
 def default(c: int) -> Any:
-    """The estimator nobody has tuned."""
+    """Return the default estimator."""
     from softecm import SoftECM
 
     return SoftECM(c, random_state=0)
@@ -117,7 +117,7 @@ def needs_data(what: str) -> None:
 
 # ---------------------------------------------------------------------- the answer
 def planted_problems() -> Aims:
-    """Numbers with planted groups: the suite, and groups of other shapes."""
+    """Score numbers with planted groups: the suite, and groups of other shapes."""
     import planted
 
     aims: Aims = {}
@@ -131,7 +131,7 @@ def planted_problems() -> Aims:
 
 
 def planted_tables() -> Aims:
-    """Mixed tables without and with irrelevant columns."""
+    """Score mixed tables with and without irrelevant columns."""
     from planted_tables import judge_table, planted_table
 
     aims: Aims = {}
@@ -146,7 +146,7 @@ def planted_tables() -> Aims:
 
 
 def labelled_sets() -> Aims:
-    """Data with classes: numbers and tables, and how well doubt finds the errors."""
+    """Score data with classes: numbers and tables, and how well doubt finds the errors."""
     needs_data("labelled sets")
     import labelled
     from defaults import detects, doubt_of, errors
@@ -166,7 +166,7 @@ def labelled_sets() -> Aims:
 
 
 def series_sets() -> Aims:
-    """Series by default: made-up ones, and the training parts of eight archive sets, z-normalized."""
+    """Score default fits of series: generated ones, and the training parts of eight archive sets, z-normalized."""
     from made_series import KINDS, made_series
     from sklearn.metrics import adjusted_rand_score
 
@@ -189,14 +189,14 @@ def series_sets() -> Aims:
 
 
 def archive_set(name: str) -> tuple[list[Any], Any]:
-    """Series and classes of the archive's training file."""
+    """Return series and classes of the archive's training file."""
     import archive
 
     return archive.load(name, Path(os.environ["SOFTECM_DATA"]) / "timeseries")
 
 
 def number_of_groups() -> Aims:
-    """How often choose_n_clusters finds the planted number, and 1 where there are no groups."""
+    """Measure how often choose_n_clusters finds the planted number, and 1 without groups."""
     cases: dict[str, list[tuple[Any, int]]] = {
         "numbers": list(_numbers()),
         "tables": list(_tables()),
@@ -253,7 +253,7 @@ def _no_groups() -> Iterator[tuple[Any, int]]:
 
 
 def calibration_coverage() -> Aims:
-    """Whether the intervals of ``calibrate`` hold what they promise (90 %), on few sets."""
+    """Measure the coverage of ``calibrate``'s intervals (90 %), on few sets."""
     import calibration
     from softecm import SoftECM
 
@@ -267,7 +267,7 @@ def calibration_coverage() -> Aims:
 
 # ---------------------------------------------------------------------- time
 def speed() -> Aims:
-    """Whole default fits over the peer's time, in turn, the least of three; below 1 is faster."""
+    """Return times of whole default fits over the peer's, alternating, minimum of three; below 1 is faster."""
     aims = {f"{name}, over KMeans": _ratio(ours, theirs) for name, ours, theirs in progress(_kmeans_jobs(), "speed")}
     if importlib.util.find_spec("aeon") is None:
         print("KASBA is skipped: aeon is not installed.", file=sys.stderr)
@@ -354,7 +354,7 @@ FIT = "import warnings; warnings.simplefilter('ignore'); from softecm import Sof
 
 
 def first_fits() -> Aims:
-    """A process that imports and fits once, over one that imports torch and scikit-learn; caches full, and empty."""
+    """Time a process that imports and fits once, over one that imports torch and scikit-learn; caches full, and empty."""
     aims: Aims = {}
     for name in progress(list(FIRST_FITS), "cold"):
         code = f"{FIRST_FITS[name]}\n{FIT}"
@@ -370,7 +370,7 @@ def first_fits() -> Aims:
 
 
 def run_fresh(code: str, **environ: str) -> float:
-    """Seconds of a new Python process that runs the code."""
+    """Return the seconds of a new Python process that runs the code."""
     work = [sys.executable, "-c", code]
     return seconds(lambda: subprocess.run(work, check=True, env={**os.environ, **environ}))
 
@@ -389,7 +389,7 @@ SECTIONS = {**ANSWERS, **TIMES}
 
 
 def run(names: Sequence[str]) -> tuple[Aims, list[str]]:
-    """Values of the sections that could be run, and the sections that failed or were not reached."""
+    """Return values of the sections that ran, and the sections that failed or were not reached."""
     aims: Aims = {}
     missing: list[str] = []
     for i, name in enumerate(names):
@@ -407,7 +407,7 @@ def run(names: Sequence[str]) -> tuple[Aims, list[str]]:
 
 
 def commit() -> str:
-    """The commit of the softecm that is imported, with a star where its files were changed since."""
+    """Return the commit of the imported softecm, with a star if its files have changed."""
     import softecm
 
     place = Path(softecm.__file__).parent
@@ -419,7 +419,7 @@ def commit() -> str:
 
 
 def recorded(path: Path) -> dict[str, dict[str, Any]]:
-    """The last recorded value of every aim with its row's date and commit."""
+    """Return the last recorded value of every aim with its row's date and commit."""
     last: dict[str, dict[str, Any]] = {}
     for line in path.read_text(encoding="utf-8").splitlines() if path.exists() else []:
         row = json.loads(line)
@@ -436,7 +436,7 @@ def is_time(name: str) -> bool:
 
 
 def verdict(name: str, aim: Aim, before: dict[str, Any] | None, busy: bool) -> str:
-    """One word on the change since the recorded value."""
+    """Return one word about the change since the recorded value."""
     if before is None:
         return "new"
     if before["busy"] or (busy and is_time(name)):
@@ -445,7 +445,7 @@ def verdict(name: str, aim: Aim, before: dict[str, Any] | None, busy: bool) -> s
 
 
 def table(aims: Aims, last: dict[str, dict[str, Any]], busy: bool) -> tuple[list[str], list[str]]:
-    """Lines of a Markdown table, and the names of the aims that got worse."""
+    """Return lines of a Markdown table, and the names of the aims that got worse."""
     lines = ["| aim | now | recorded | when | change |", "|---|---|---|---|---|"]
     worse: list[str] = []
     for name, aim in aims.items():
@@ -460,7 +460,7 @@ def table(aims: Aims, last: dict[str, dict[str, Any]], busy: bool) -> tuple[list
 
 
 def falls(aim: Aim, before: dict[str, Any] | None) -> list[str]:
-    """Rows for the single sets that are clearly worse than recorded."""
+    """Return rows for single sets that are clearly worse than recorded."""
     if before is None or not aim.higher:
         return []
     fallen = {k: v for k, v in aim.items.items() if before["items"].get(k, v) - v > ITEM_FALL}
@@ -478,7 +478,7 @@ def record(path: Path, aims: Aims, busy: bool) -> None:
 
 
 def page(rows: Path) -> str:
-    """The recorded values as the docs show them: the last of each aim, a row per problem; times only of an idle machine."""
+    """Return the recorded values for the docs: the last of each aim, a row per problem; times only of an idle machine."""
     last = {name: one for name, one in recorded(rows).items() if not one["busy"]}
     newest = max(one["date"] for one in last.values())
     measured: dict[str, list[str]] = {}
@@ -492,7 +492,7 @@ def page(rows: Path) -> str:
 
 
 def sections(words: Sequence[str]) -> list[str]:
-    """The sections that the words of the command name."""
+    """Return the sections named on the command line."""
     named = [*(name for word in words for name in (ANSWERS if word == "answers" else [word]))] or list(SECTIONS)
     return list(dict.fromkeys(named))
 

@@ -1,15 +1,15 @@
-"""Shape, slope and texture of series, alone and combined, by rules that need no labels.
+"""Shape, slope and texture of series, alone and combined, by rules without labels.
 
     python benchmarks/series_faces.py made --draws 101,102       # made-up series (made_series.py)
     python benchmarks/series_faces.py other --draws 101,102      # of other kinds (other_series.py)
     python benchmarks/series_faces.py archive                    # eight sets below the folder SOFTECM_DATA, as they are
     python benchmarks/series_faces.py archive --scaled           # the same, z-normalized beforehand as archive.py does
 
-One fit of SoftECM for each method, with the true number of classes and ``n_init=3``. Methods: the default, Soft-DTW alone,
-each face alone (z-normalized), and three faces combined with equal weights, z-normalized or raw. The default weighs faces by
-how clear their groups are (``softecm.distances.series_auto``). In view of labels were chosen: the power, 6, on draws of
-`made_series.py` and the archive sets; the second gamma, "smooth", on draws 400 to 402 of both generators and the archive
-sets. ``--write`` puts the table into ``benchmarks/results/series_faces_*.md``.
+One fit of SoftECM for each method, with the true number of classes and ``n_init=3``. Methods: the default, Soft-DTW
+alone, each face alone (z-normalized), and three faces combined with equal weights, z-normalized or raw. The default
+weights faces by the clarity of their groups (``softecm.distances.series_auto``). Chosen with knowledge of labels: the
+power, 6, on draws of `made_series.py` and the archive sets; the second gamma, "smooth", on draws 400 to 402 of both
+generators and the archive sets. ``--write`` writes the table to ``benchmarks/results/series_faces_*.md``.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ Problem = tuple[str, Series, np.ndarray]
 
 
 def faces(normalized: bool) -> dict[str, SemiMetric]:
-    """The three faces of a series."""
+    """Return the three faces of a series."""
     return {
         "shape": SoftDTW(gamma="auto", znormalise=normalized),
         "slope": SoftDTW(gamma="auto", of="slope", znormalise=normalized),
@@ -64,7 +64,7 @@ GENERATORS = {
 
 
 def made(part: str, draws: list[int]) -> Iterator[Problem]:
-    """Made-up sets of every kind."""
+    """Yield generated sets of every kind."""
     kinds, draw = GENERATORS[part]
     for seed in draws:
         for kind in kinds:
@@ -73,7 +73,7 @@ def made(part: str, draws: list[int]) -> Iterator[Problem]:
 
 
 def archives(scaled: bool) -> Iterator[Problem]:
-    """The training parts of eight sets."""
+    """Yield the training parts of eight sets."""
     if "SOFTECM_DATA" not in os.environ:
         sys.exit("SOFTECM_DATA must be set to the folder of the data sets; it is not.")
     folder = Path(os.environ["SOFTECM_DATA"]) / "timeseries"
@@ -82,7 +82,7 @@ def archives(scaled: bool) -> Iterator[Problem]:
 
 
 def scores(problems: Iterator[Problem]) -> dict[str, dict[str, list[float]]]:
-    """Adjusted Rand indices by problem and method."""
+    """Return adjusted Rand indices by problem and method."""
     found: dict[str, dict[str, list[float]]] = {}
     for name, X, y in problems:
         begin, c = time.monotonic(), len(np.unique(y))
@@ -96,7 +96,7 @@ def scores(problems: Iterator[Problem]) -> dict[str, dict[str, list[float]]]:
 
 
 def table(found: dict[str, dict[str, list[float]]]) -> list[str]:
-    """Means over draws, a row for each problem, and the mean of all."""
+    """Return means over draws, a row for each problem, and the mean of all."""
     means = {name: [float(np.mean(own[m])) for m in METHODS] for name, own in found.items()}
     rows = [f"| {name} | {' | '.join(f'{v:.3f}' for v in values)} |" for name, values in means.items()]
     last = np.mean(list(means.values()), 0)

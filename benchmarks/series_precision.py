@@ -1,9 +1,9 @@
-"""How alike default fits of series in single and double precision are: the part of objects with the same label.
+"""Agreement of default fits of series in single and double precision: the share of objects with the same label.
 
     python benchmarks/series_precision.py BasicMotions CBF ERing Epilepsy GunPoint ItalyPowerDemand Libras --seeds 3
 
-Labels are matched one to one first. Each fit is one line of ``benchmarks/results/series_precision.jsonl`` (``--rows``); what
-is there already is not run again.
+Labels are matched one to one first. Each fit is one line of ``benchmarks/results/series_precision.jsonl`` (``--rows``);
+existing ones are not repeated.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from softecm.scores import accuracy
 
 
 def row(name: str, seed: int) -> dict[str, object]:
-    """Both fits of one set, compared."""
+    """Compare both fits of one set."""
     X, y = load(name, None)
     c = len(np.unique(y))
     double, single = (SoftECM(c, metric="softdtw", random_state=seed, dtype=d).fit(X) for d in ("float64", "float32"))

@@ -1,12 +1,12 @@
-"""Soft-DTW, value and gradient for the prototypes, beside the public implementations, in one run.
+"""Soft-DTW, value and gradient for the prototypes, compared with the public implementations in one run.
 
     python benchmarks/soft_dtw.py [kernels] [--threads 2] [--dtype both] [--seconds 8] [--quick] [--cpu]
     python benchmarks/soft_dtw.py barycenter [--threads 2] [--cpu]
 
-Peers are optional; those that cannot be imported are named. A peer that would take longer than ``--seconds`` is timed on
-its first series and scaled up (marked ~): all of them are linear in the number of pairs. Best of several repetitions;
-gradients are checked against ours before anything is timed. On a machine that is busy with other work ``--cpu`` is the
-steadier measure: processor time of all threads together. To have all peers, in an environment of their own:
+Peers are optional; those that cannot be imported are listed. A peer that would take longer than ``--seconds`` is timed
+on its first series and extrapolated (marked ~): all are linear in the number of pairs. Best of several repetitions;
+gradients are compared with ours before timing. On a busy machine ``--cpu`` is more stable: CPU time of all threads
+together. To install all peers in a separate environment:
 
     python -m venv /tmp/peers
     /tmp/peers/bin/pip install tslearn aeon pysdtw ott-jax torch numba cython setuptools
@@ -157,7 +157,7 @@ PEERS: dict[str, Callable[[argparse.Namespace], Run]] = {
 
 
 def seconds(run: Run, x: np.ndarray, y: np.ndarray, limit: float, clock: Clock) -> tuple[float, bool]:
-    """Best time for the whole problem, and whether it was scaled up from a part."""
+    """Return the best time for the whole problem, and whether it was extrapolated."""
     part = x[: min(4, len(x))]
     run(part, y)  # compile
     start = time.perf_counter()
@@ -187,7 +187,7 @@ print(time.perf_counter() - start)
 
 
 def first_call(dtype: str) -> float:
-    """Seconds of a first call that finds nothing compiled, in a process of its own; imports not counted."""
+    """Return seconds of a first call without compiled code, in a separate process, without imports."""
     with tempfile.TemporaryDirectory() as folder:
         out = subprocess.run(
             [sys.executable, "-c", COLD.format(dtype=dtype)],
@@ -206,7 +206,7 @@ def heading(args: argparse.Namespace, dtype: str) -> None:
 
 
 def kernels(args: argparse.Namespace, clock: Clock) -> None:
-    """Value and gradient for the prototypes, ours and the peers'."""
+    """Compare value and gradient for the prototypes, ours and the peers'."""
     mine = ours(args)
     runs: dict[str, Run] = {}
     for name, make in PEERS.items() if not args.no_peers else ():
@@ -224,7 +224,7 @@ def kernels(args: argparse.Namespace, clock: Clock) -> None:
     for n, f, length, d in SHAPES[:2] if args.quick else SHAPES:
         rng = np.random.default_rng(0)
         x, y = (rng.normal(size=(k, length, d)).astype(args.dtype) for k in (n, f))
-        # Ours before and after the peers: on a shared machine the quieter moment counts, as it does for them.
+        # Ours before and after the peers, so that it also gets the quietest moment of a shared machine.
         best = seconds(mine, x, y, args.seconds, clock)[0]
         cells = []
         wanted = mine(x[:2], y)
@@ -240,14 +240,14 @@ def kernels(args: argparse.Namespace, clock: Clock) -> None:
 
 
 def barycenter(args: argparse.Namespace, clock: Clock) -> None:
-    """The Soft-DTW barycentre of 50 series of Cylinder-Bell-Funnel, by at most 100 iterations of L-BFGS from their mean."""
+    """Time the Soft-DTW barycentre of 50 series of Cylinder-Bell-Funnel, at most 100 L-BFGS iterations from the mean."""
     import torch
 
     from softecm.barycenters import soft_dtw_barycenter
     from softecm.datasets import make_cbf
     from softecm.kernels.soft_dtw import soft_dtw
 
-    X = make_cbf(50, length=128, random_state=0).data[:50]  # one kind: cylinders
+    X = make_cbf(50, length=128, random_state=0).data[:50]  # one class: cylinders
     ways: dict[str, Callable[[np.ndarray], np.ndarray]] = {
         "ours": lambda x: soft_dtw_barycenter(x, gamma=1.0, max_iter=100).series,
     }

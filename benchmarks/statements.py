@@ -1,4 +1,4 @@
-"""Whether explanations name what made the groups, and comparisons what changed.
+"""Accuracy of explanations about what made the groups, and of comparisons about what changed.
 
 ``python benchmarks/statements.py`` draws (1) tables of 400 objects whose groups differ in three numbers and two categories,
 beside five columns that say nothing, and the same with numbers only: in how many of 40 objects a table one of the first
@@ -21,7 +21,7 @@ EXPLAINED = 40
 
 
 def table(seed: int, kind: str, n: int = 400) -> tuple[pd.DataFrame, int]:
-    """A table whose columns z… say nothing, and how many groups it has."""
+    """Return a table with irrelevant columns z…, and its number of groups."""
     rng = np.random.default_rng(seed)
     c = int(rng.integers(2, 5))
     y = rng.integers(0, c, n)
@@ -40,7 +40,7 @@ def table(seed: int, kind: str, n: int = 400) -> tuple[pd.DataFrame, int]:
 
 
 def named(seed: int, kind: str) -> float:
-    """The part of the objects with an irrelevant column among the first three reasons."""
+    """Return the share of objects with an irrelevant column among the first three reasons."""
     frame, c = table(seed, kind)
     model = SoftECM(c, random_state=0).fit(frame)
     rows = np.random.default_rng(seed).choice(len(frame), EXPLAINED, replace=False)

@@ -1,4 +1,4 @@
-"""Tables: how good and how fast. ``python benchmarks/tables.py [quality] [speed]``; without a word, both.
+"""Tables: quality and speed. ``python benchmarks/tables.py [quality] [speed]``; by default both.
 
 Quality needs the data (``SOFTECM_DATA``, or ``../shared/data`` beside the repository) and, for its baselines, ``kmodes``.
 """
@@ -30,7 +30,7 @@ SEED = 0
 
 
 def quality() -> None:
-    """One row a data set: adjusted Rand index (Rand index) against the classes, labels never used in the fit."""
+    """Print one row per data set: adjusted Rand index (Rand index) against the classes, not used in the fit."""
     beside = Path(__file__).resolve().parents[2] / "shared" / "data"
     if "SOFTECM_DATA" not in os.environ and beside.is_dir():
         os.environ["SOFTECM_DATA"] = str(beside)
@@ -69,7 +69,7 @@ def scored(target: Any, labels: Any) -> str:
 
 
 def baseline(data: pd.DataFrame, target: Any, classes: int) -> str:
-    """k-modes or k-prototypes: standardised numbers and ranks, its default gamma, best of 10 starts by its cost."""
+    """Run k-modes or k-prototypes: standardized numbers and ranks, its default gamma, best of 10 starts by its cost."""
     try:
         from kmodes.kmodes import KModes
         from kmodes.kprototypes import KPrototypes
@@ -92,7 +92,7 @@ def baseline(data: pd.DataFrame, target: Any, classes: int) -> str:
 
 
 def speed(n: int = 1_000_000) -> None:
-    """One round for 10 numbers and 10 categories of 8 levels against one for 20 numbers; c = 5 with pairs."""
+    """Compare one iteration for 10 numbers and 10 categories of 8 levels with one for 20 numbers; c = 5 with pairs."""
     focal = FocalSets.up_to(5, 2)
     numbers = np.random.default_rng(1).normal(size=(n, 20))
     table = mixed_table(n)
@@ -113,7 +113,7 @@ def speed(n: int = 1_000_000) -> None:
 
 
 def memory(n: int = 1_000_000) -> None:
-    """A whole fit in a process of its own: time, and the peak of its memory above the table and the masses."""
+    """Measure a whole fit in a separate process: time, and peak memory above the table and the masses."""
     table = mixed_table(n)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")

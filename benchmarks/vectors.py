@@ -1,9 +1,9 @@
-"""ECM and Soft-ECM on vectors beside scikit-learn's KMeans and evclust for Python: seconds a round, memory, growth.
+"""ECM and Soft-ECM on vectors compared with scikit-learn's KMeans and Python's evclust: time, memory, growth.
 
 ``python benchmarks/vectors.py [--quick] [--write benchmarks/results/vectors.md]``
 
-evclust is measured where it is installed (``pip install evclust``); otherwise its column stays empty. Times are the
-least of several repetitions; peer and ours run in the same process with the same threads.
+evclust is measured if installed (``pip install evclust``); otherwise its column is empty. Times are minima of several
+repetitions; peer and ours run in the same process with the same threads.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from softecm.belief import FocalSets
 
 warnings.simplefilter("ignore")
 
-ROUNDS = {"init": "k-means++", "max_cardinality": 2, "delta": 5.0, "lam": 1.0}  # rounds of all pairs
+ROUNDS = {"init": "k-means++", "max_cardinality": 2, "delta": 5.0, "lam": 1.0}  # iterations of all pairs
 
 
 def least(job, repeat=5):
@@ -41,7 +41,7 @@ def least(job, repeat=5):
 
 
 def our_round(X, focal, beta, rounds=6):
-    """Seconds a round: the difference between a long and a short run, so that set-up cancels."""
+    """Return seconds per iteration: the difference between a long and a short run, without set-up."""
     x = torch.from_numpy(X)
     start = x[None, : focal.n_clusters].clone()
 
@@ -70,7 +70,7 @@ def evclust_round(X, c, pairs):
 
 
 def peak_above(job):
-    """Largest growth of this process's memory while a job runs, in MB."""
+    """Return the largest growth of this process's memory during a job, in MB."""
     page = os.sysconf("SC_PAGE_SIZE")
 
     def resident():

@@ -1,12 +1,12 @@
-"""Objects with several views: planted groups that no view knows alone, noise, missing views; the cost of a round.
+"""Objects with several views: planted groups that need all views, noise, missing views; the cost of an iteration.
 
 ``python benchmarks/views.py [--draws 10] [--first 1000] [--cost] [--write docs/measured/views.md]``
 
 Some minutes on two idle cores with 10 draws; ``--cost`` alone takes one. Three groups of about 100 objects. In the view
-*left* the first group is far from the others and split in two by a nuisance, the other two are four deviations apart; in
-*right* the same with the last group: c-means in one view follows the nuisance. Weights are never told the groups. The rule
-"agreement" was designed on draws 0 to 7; the numbers are of draws from ``--first`` on, which nobody had looked at. "Said" is
-the part of the draws with a ViewWarning.
+*left* the first group is far from the others and split in two by a nuisance, the other two are four deviations apart;
+in *right* the same with the last group: c-means in one view follows the nuisance. Weights never use the groups. The
+rule "agreement" was designed on draws 0 to 7; the numbers are of unseen draws from ``--first`` on. "Said" is the share
+of the draws with a ViewWarning.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ NEAR, FAR, NUISANCE = 4.0, 14.0, 5.0  # deviations of the noise
 
 
 def planted(rng, n=300):
-    """Two views, neither of which knows all three groups."""
+    """Return two views, neither of which distinguishes all three groups."""
     groups, views = rng.integers(0, 3, n), {}
     for name, lone, first, second in (("left", 0, 1, 2), ("right", 2, 0, 1)):
         x = rng.normal(size=(n, 2))
@@ -39,7 +39,7 @@ def planted(rng, n=300):
 
 
 def with_gaps(views, rng, part=0.2):
-    """Views removed at random; every object keeps one."""
+    """Remove random views; every object keeps one."""
     n = len(next(iter(views.values())))
     gone = rng.random((n, len(views))) < part
     gone[gone.all(1), 0] = False
@@ -47,14 +47,14 @@ def with_gaps(views, rng, part=0.2):
 
 
 def columns(rng, n=300, told=10, noise=10):
-    """A table of columns that each know a little of three groups, and columns of noise."""
+    """Return a table of columns with a little information on three groups, and columns of noise."""
     groups = rng.integers(0, 3, n)
     centers = rng.normal(size=(3, told))
     return np.hstack([1.6 * centers[groups] + rng.normal(size=(n, told)), rng.normal(size=(n, noise))]), groups
 
 
 def series(rng, n=150, steps=60):
-    """Days of load and a table of customers: the day tells who is out at noon, the table who heats with power."""
+    """Return days of load and a table of customers: the day tells who is out at noon, the table who heats with power."""
     groups, hours = rng.integers(0, 3, n), np.linspace(0, 24, steps)
     moved = hours + rng.normal(0, 0.7, (n, 1))
     evening, noon = np.exp(-((moved - 19) ** 2) / 4), np.exp(-((moved - 12.5) ** 2) / 4)
@@ -64,7 +64,7 @@ def series(rng, n=150, steps=60):
 
 
 def fit(views, weights="equal", metrics=None):
-    """Labels, and whether a view was warned of."""
+    """Return labels, and whether there was a warning about a view."""
     metric = Combined(metrics or dict.fromkeys(views, "sqeuclidean"), weights=weights)
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
@@ -73,13 +73,13 @@ def fit(views, weights="equal", metrics=None):
 
 
 def score(groups, views, weights="equal", metrics=None):
-    """Adjusted Rand index, and whether a view was warned of."""
+    """Return the adjusted Rand index, and whether there was a warning about a view."""
     model, said = fit(views, weights, metrics)
     return adjusted_rand_score(groups, model.labels_), said
 
 
 def draw(seed):
-    """All settings of one draw: (data, weights) to index and warning."""
+    """Return index and warning for all settings (data, weights) of one draw."""
     rng = np.random.default_rng(seed)
     views, groups = planted(rng)
     n, rows = len(groups), {}
@@ -112,7 +112,7 @@ def draw(seed):
 
 
 def table_of(draws):
-    """One line a setting."""
+    """Return one line per setting."""
     lines = ["| data | weights | mean ARI | least ARI | said |", "|---|---|---|---|---|"]
     for data, weights in draws[0]:
         values, said = zip(*(rows[data, weights] for rows in draws), strict=True)
@@ -121,7 +121,7 @@ def table_of(draws):
 
 
 def seconds(metric, x, v, prices, repeats=15):
-    """CPU seconds of one evaluation on one thread: the least of several."""
+    """Return CPU seconds of one evaluation on one thread: the minimum of several."""
     from softecm.objective.equations import evaluate
 
     least = np.inf
@@ -133,7 +133,7 @@ def seconds(metric, x, v, prices, repeats=15):
 
 
 def cost():
-    """A round over several views beside the sum of the rounds over each of them, ten runs of three clusters."""
+    """Compare an iteration over several views with the sum of iterations over each, for ten runs of three clusters."""
     import torch
 
     from softecm.belief import FocalSets
@@ -163,7 +163,7 @@ def cost():
 
 
 def evaluated(metrics, data, n, focal, mass_cost):
-    """One evaluation of a batch of ten runs."""
+    """Return one evaluation of a batch of ten runs."""
     import torch
 
     space = Combined(metrics).make_space()

@@ -1,15 +1,15 @@
-"""All estimators on the same data: planted groups, real numbers, several views, few objects beside many.
+"""All estimators on the same data: planted groups, real numbers, several views, few objects with a large source.
 
     SOFTECM_DATA=FOLDER python benchmarks/which_algorithm.py           # goes on where it was stopped
     python benchmarks/which_algorithm.py --only EGMM WMVEC             # some of them
     python benchmarks/which_algorithm.py --write docs/measured/which_algorithm.md   # the tables of what is there
 
-Every estimator has its defaults and ``random_state=0``; nothing was tuned on these data. The planted problems are those of
-``planted.py`` with up to 300 objects, in a draw (number 301) that no choice was made on; those of views are draws 401 to 403
-(WMVEC's temperature was chosen with draws 301 to 303 in view). CECM and CEVCLUS are told 30 true pairs, only there labels
-are known to anybody. Those of dissimilarities see the distances between the rows; they are not run on more than 700
-objects, and ECMPlus, with a matrix for each cluster, not on more than 30 columns. Each fit is a line of
-``benchmarks/results/which_algorithm.jsonl``. Seconds are of one processor, whatever else the machine does.
+Every estimator has its defaults and ``random_state=0``; nothing was tuned on these data. The planted problems are those
+of ``planted.py`` with up to 300 objects, in a draw (number 301) without influence on any choice; those of views are
+draws 401 to 403 (WMVEC's temperature was chosen knowing draws 301 to 303). CECM and CEVCLUS get 30 true pairs, and are
+the only ones to use labels. Algorithms for dissimilarities get the distances between the rows; they run on at most 700
+objects, and ECMPlus, with a matrix for each cluster, on at most 30 columns. Each fit is a line of
+``benchmarks/results/which_algorithm.jsonl``. Seconds are CPU time on one processor.
 """
 
 from __future__ import annotations
@@ -37,18 +37,18 @@ from softecm.distances import Combined
 
 RESULTS = Path(__file__).resolve().parent / "results" / "which_algorithm.jsonl"
 DRAW, VIEWS = 301, 401
-MOST, MOST_COMPARED = 300, 700  # objects of a planted problem, and of a real one for those of dissimilarities
+MOST, MOST_COMPARED = 300, 700  # objects of a planted problem, and of a real one for algorithms for dissimilarities
 MOST_COLUMNS = 30  # for matrices of clusters
 OF_VECTORS = ("SoftECM", "ECM", "FCM", "ECMPlus", "CCM", "BCM", "CECM", "BPEC", "EKNNClus", "EGMM", "NNEVCLUS")
 OF_DISTANCES = ("RECM", "ECMdd", "EVCLUS", "CEVCLUS")
 LINKED = ("CECM", "CEVCLUS")
 COLUMNS = ("rand", "clear", "between", "outliers")
 Row = dict[str, Any]
-Tasks = Iterator[tuple[tuple[str, str, str], Callable[[], Row]]]  # part, data, algorithm, and what measures it
+Tasks = Iterator[tuple[tuple[str, str, str], Callable[[], Row]]]  # part, data, algorithm, and its measurement
 
 
 def estimator(name: str, c: int) -> Any:
-    """With its defaults."""
+    """Return an estimator with its defaults."""
     made = getattr(softecm, name)()
     known = made.get_params()
     told = {"n_clusters": c, "random_state": 0, "n_jobs": 1}
@@ -56,7 +56,7 @@ def estimator(name: str, c: int) -> Any:
 
 
 def fitted(name: str, c: int, X: Any, y: Any) -> Any:
-    """An estimator after its fit."""
+    """Return an estimator after its fit."""
     if name in OF_DISTANCES:
         X = squareform(pdist(X))
     if name in LINKED:
@@ -67,7 +67,7 @@ def fitted(name: str, c: int, X: Any, y: Any) -> Any:
 
 
 def planted_problems() -> Iterator[tuple[str, Problem]]:
-    """Kinds of problems and draws of them, of at most 300 objects."""
+    """Yield kinds of problems and draws of them, of at most 300 objects."""
     for shape in SUITE:
         if shape.group in ("planted", "overlap") and shape.n <= MOST:
             yield shape.group, gaussian(shape, DRAW)
@@ -78,7 +78,7 @@ def planted_problems() -> Iterator[tuple[str, Problem]]:
 
 
 def on_planted(names: list[str]) -> Tasks:
-    """Groups, objects between them, outliers."""
+    """Run groups, objects between them, outliers."""
     names = [name for name in names if name in (*OF_VECTORS, *OF_DISTANCES)]
     for group, problem in planted_problems():
         for name in names:
@@ -94,7 +94,7 @@ def on_planted(names: list[str]) -> Tasks:
 
 
 def on_real(names: list[str]) -> Tasks:
-    """Eight sets with known classes."""
+    """Run eight sets with known classes."""
     from labelled import numbers
 
     names = [name for name in names if name in (*OF_VECTORS, *OF_DISTANCES)]
@@ -113,7 +113,7 @@ def on_real(names: list[str]) -> Tasks:
 
 
 def views_of(seed: int, kind: str) -> tuple[dict[str, Any], Any]:
-    """Two views, neither of which knows all groups (``views.py``), and a third."""
+    """Return two views, neither of which distinguishes all groups (``views.py``), and a third."""
     from views import planted
 
     rng = np.random.default_rng(seed)
@@ -123,13 +123,13 @@ def views_of(seed: int, kind: str) -> tuple[dict[str, Any], Any]:
 
 
 def alike(x: Any) -> Any:
-    """Dissimilarities of rows over their mean, as MECMdd asks for."""
+    """Return dissimilarities of rows over their mean, as MECMdd requires."""
     d = squareform(pdist(x, "sqeuclidean"))
     return d / d.mean()
 
 
 def on_views(names: list[str]) -> Tasks:
-    """The same objects in several tables."""
+    """Run the same objects in several tables."""
     equal = {"random_state": 0, "n_jobs": 1}
     ways: dict[str, Callable[[Any], Any]] = {
         "ECM, columns side by side": lambda X: ECM(3, beta=1.2, **equal).fit(np.hstack(list(X.values()))),
@@ -156,7 +156,7 @@ def on_views(names: list[str]) -> Tasks:
 
 
 def few_and_many(seed: int, n: int, moved: float) -> tuple[Any, Any, Any]:
-    """A source of 600 objects in three groups, and n objects of groups that have moved a little, with twice the noise."""
+    """Return a source of 600 objects in three groups, and n objects of slightly moved groups with twice the noise."""
     rng = np.random.default_rng(seed)
     centers = 5.0 * rng.normal(size=(3, 4))
     many = centers[rng.integers(0, 3, 600)] + rng.normal(size=(600, 4))
@@ -166,7 +166,7 @@ def few_and_many(seed: int, n: int, moved: float) -> tuple[Any, Any, Any]:
 
 
 def on_transfer(names: list[str]) -> Tasks:
-    """Few objects, and the centres of many."""
+    """Run few objects, with the centres of many."""
     how = {"beta": 1.2, "random_state": 0, "n_jobs": 1}
     ways: dict[str, Callable[[Any, Any], Any]] = {
         "ECM, without the source": lambda x, s: ECM(3, **how).fit(x),
@@ -192,12 +192,12 @@ def on_transfer(names: list[str]) -> Tasks:
 
 
 def read(path: Path) -> list[Row]:
-    """The lines that are there."""
+    """Return the existing lines."""
     return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()] if path.exists() else []
 
 
 def run(path: Path, names: list[str], parts: list[str]) -> None:
-    """Every fit that is not there yet, a line each."""
+    """Run every missing fit, one line each."""
     done = {(row["part"], row["data"], row["algorithm"]) for row in read(path)}
     makers = {"planted": on_planted, "real": on_real, "views": on_views, "transfer": on_transfer}
     for part in parts:
@@ -206,7 +206,7 @@ def run(path: Path, names: list[str], parts: list[str]) -> None:
                 continue
             began = time.process_time()
             with warnings.catch_warnings():
-                warnings.simplefilter("ignore")  # merged or unconverged answers are judged as they are
+                warnings.simplefilter("ignore")  # merged or unconverged results count as they are
                 found = task()
             row = dict(zip(("part", "data", "algorithm"), key, strict=True)) | found
             row["cpu"] = round(time.process_time() - began, 3)
@@ -218,18 +218,18 @@ def run(path: Path, names: list[str], parts: list[str]) -> None:
 
 
 def mean(rows: list[Row], column: str) -> str:
-    """The mean over the rows that have it."""
+    """Return the mean over the rows that have it."""
     values = [row[column] for row in rows if column in row]
     return f"{np.mean(values):.2f}" if values else "–"
 
 
 def table(head: str, rows: list[list[str]]) -> list[str]:
-    """As Markdown."""
+    """Return a Markdown table."""
     return [f"| {head} |", "|" + "---|" * len(head.split(" | ")), *[f"| {' | '.join(row)} |" for row in rows], ""]
 
 
 def grouped(rows: list[Row], key: Callable[[Row], str]) -> dict[str, list[Row]]:
-    """Rows by a word, in the order they came."""
+    """Group rows by key, in order of appearance."""
     found: dict[str, list[Row]] = {}
     for row in rows:
         found.setdefault(key(row), []).append(row)
@@ -237,12 +237,12 @@ def grouped(rows: list[Row], key: Callable[[Row], str]) -> dict[str, list[Row]]:
 
 
 def in_order(rows: list[Row]) -> list[tuple[str, list[Row]]]:
-    """Rows by algorithm, those with the highest index first."""
+    """Return rows by algorithm, those with the highest index first."""
     return sorted(grouped(rows, lambda row: row["algorithm"]).items(), key=lambda pair: -float(mean(pair[1], "rand")))
 
 
 def page(rows: list[Row]) -> str:
-    """All tables."""
+    """Return all tables."""
     by_part = grouped(rows, lambda row: row["part"])
     planted, real = by_part.get("planted", []), by_part.get("real", [])
     kinds = list(grouped(planted, lambda row: row["data"].split(":")[0]))
@@ -279,7 +279,7 @@ def page(rows: list[Row]) -> str:
 
 
 def main() -> None:
-    """Run what is asked for, or write the tables."""
+    """Run the requested parts, or write the tables."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--rows", type=Path, default=RESULTS)
     parser.add_argument("--only", nargs="*", help="names of estimators")

@@ -1,13 +1,13 @@
-"""Wide data beside scikit-learn's KMeans: sparse texts (TF-IDF) and embeddings; seconds and memory.
+"""Wide data compared with scikit-learn's KMeans: sparse texts (TF-IDF) and embeddings; seconds and memory.
 
 ``python benchmarks/wide.py [--quick] [--only texts|embeddings|embeddings768|large] [--write benchmarks/results/wide.md]``
 
-A few minutes on two idle cores. Every fit runs in a process of its own, after a small one that loads and compiles
-everything; "memory" is the highest resident memory of the fit above what the process held with the data loaded, "data" the
-bytes of the rows, "centres" those of c dense centres. Texts are made here: 20 topics, words as frequent as words are,
-TF-IDF, rows of length 1. The bounds of the last column: three times KMeans(n_init=10) and twice the data plus four times the
-centres for texts, twice KMeans for embeddings. ``beta`` is named where it is not the
-default: with more noise than structure in many columns, 1.2 pulls all prototypes together.
+A few minutes on two idle cores. Every fit runs in a separate process, after a small one that loads and compiles
+everything; "memory" is the peak resident memory of the fit above that of the process with the data loaded, "data" the
+bytes of the rows, "centres" those of c dense centres. Texts are generated: 20 topics, realistic word frequencies,
+TF-IDF, rows of length 1. The bounds of the last column: three times KMeans(n_init=10) and twice the data plus four
+times the centres for texts, twice KMeans for embeddings. ``beta`` is listed if it is not the default: with more noise
+than structure in many columns, 1.2 pulls all prototypes together.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ JOBS = {
 
 
 def texts(n, p, topics, seed=0, length=160):
-    """TF-IDF of texts: half of the words from all, half from the topic's own, both as frequent as words are."""
+    """Return TF-IDF of texts: half of the words from all, half from the topic's own, with realistic frequencies."""
     from sklearn.feature_extraction.text import TfidfTransformer
 
     rng = np.random.default_rng(seed)
@@ -58,7 +58,7 @@ def texts(n, p, topics, seed=0, length=160):
 
 
 def embeddings(n, p, topics, seed=0):
-    """Directions: a topic's own, and noise of about the same length."""
+    """Return directions: that of a topic, plus noise of about the same length."""
     rng = np.random.default_rng(seed)
     labels = rng.integers(topics, size=n)
     centers = rng.normal(size=(topics, p))
@@ -81,7 +81,7 @@ def resident():
 
 
 class Peak:
-    """The highest resident memory while the block runs, looked at every few milliseconds."""
+    """The peak resident memory while the block runs, sampled every few milliseconds."""
 
     def __enter__(self):
         self.most, self.done = resident(), threading.Event()
@@ -90,7 +90,7 @@ class Peak:
         return self
 
     def watch(self):
-        """Until the block ends."""
+        """Sample until the block ends."""
         while not self.done.wait(0.002):
             self.most = max(self.most, resident())
 
@@ -100,7 +100,7 @@ class Peak:
 
 
 def one(name, who, n, p, beta, folder):
-    """One fit; prints a line of JSON."""
+    """Run one fit; print a line of JSON."""
     from sklearn.cluster import KMeans
     from sklearn.metrics import adjusted_rand_score
 

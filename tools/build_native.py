@@ -1,4 +1,4 @@
-"""Compile the kernels in place where their sources have changed: ``python tools/build_native.py [--force] [--sanitize]``."""
+"""Compile the kernels in place if their sources have changed: ``python tools/build_native.py [--force] [--sanitize]``."""
 
 import runpy
 import sys

@@ -1,4 +1,4 @@
-"""Is everything in the wheel and the sdist that should be, and nothing else? ``python tools/check_packages.py dist``."""
+"""Check the content of the wheel and the sdist for missing and extra files: ``python tools/check_packages.py dist``."""
 
 from __future__ import annotations
 
@@ -31,12 +31,12 @@ NEEDED_IN_SDIST = {
 KINDS_IN_WHEEL = {".py", ".html", ".typed", ".css", ".js", ".cu", ".cuh", ".so", ".dll", ""}
 STRAY = {"__pycache__", ".venv", ".git", ".github", ".ci", ".mypy_cache", ".ruff_cache", ".hypothesis"}
 STRAY |= {"lib-checked"}  # kernels that check every index
-STRAY |= {"_site", "_examples", "_included", "gallery"}  # which make docs writes
+STRAY |= {"_site", "_examples", "_included", "gallery"}  # written by the docs' build
 LARGEST = 8_000_000
 
 
 def faults_of_wheel(path: Path) -> list[str]:
-    """What is missing from the wheel or has no place there."""
+    """Return what is missing from the wheel or must not be there."""
     with zipfile.ZipFile(path) as archive:
         names = {name for name in archive.namelist() if not name.endswith("/")}
     ours = {name for name in names if ".dist-info/" not in name}
@@ -49,14 +49,14 @@ def faults_of_wheel(path: Path) -> list[str]:
 
 
 def faults_of_sdist(path: Path) -> list[str]:
-    """What is missing from the sdist or has no place there."""
+    """Return what is missing from the sdist or must not be there."""
     with tarfile.open(path) as archive:
         names = {name.split("/", 1)[1] for name in archive.getnames() if "/" in name}
     return faults(path, names, NEEDED_IN_SDIST)
 
 
 def faults(path: Path, names: set[str], needed: set[str]) -> list[str]:
-    """What holds for both."""
+    """Return the common errors of both."""
     found = [f"{path.name}: {name} is missing" for name in sorted(needed - names)]
     found += [f"{path.name}: {name} is a leftover" for name in sorted(names) if STRAY & set(PurePosixPath(name).parts)]
     if path.stat().st_size > LARGEST:
@@ -65,7 +65,7 @@ def faults(path: Path, names: set[str], needed: set[str]) -> list[str]:
 
 
 def main(folder: Path) -> int:
-    """Says what is wrong; 1 if anything is."""
+    """Print all errors; return 1 if there are any."""
     wheels, sdists = list(folder.glob("*.whl")), list(folder.glob("*.tar.gz"))
     found = [f"{folder} should hold wheels and one sdist"] if not wheels or len(sdists) != 1 else []
     found += [fault for path in wheels for fault in faults_of_wheel(path)]

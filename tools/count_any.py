@@ -1,6 +1,6 @@
-"""How often ``Any`` stands for a type in ``src/``: the total, then the files that have most of it.
+"""Count types ``Any`` in ``src/``: the total, then the files with the most.
 
-Counted by syntax tree, so that words in comments and docstrings do not count: ``python tools/count_any.py [folder ...]``.
+Counted in the syntax tree, without comments and docstrings: ``python tools/count_any.py [folder ...]``.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ ROOT = Path(__file__).resolve().parent.parent
 
 
 def count(path: Path) -> int:
-    """Names ``Any``, bare or as ``typing.Any``, in one file; an import is none."""
+    """Count names ``Any``, bare or as ``typing.Any``, in one file, except imports."""
     nodes = ast.walk(ast.parse(path.read_text(encoding="utf-8"), filename=str(path)))
     return sum(
         (isinstance(node, ast.Name) and node.id == "Any") or (isinstance(node, ast.Attribute) and node.attr == "Any")
@@ -22,7 +22,7 @@ def count(path: Path) -> int:
 
 
 def main(folders: list[str]) -> None:
-    """Print the total and a line for each file that has some."""
+    """Print the total and a line for each file with any."""
     files = [path for folder in folders or [str(ROOT / "src")] for path in sorted(Path(folder).rglob("*.py"))]
     counts = {path: count(path) for path in files}
     print(f"{sum(counts.values())} Any in {sum(n > 0 for n in counts.values())} of {len(files)} files")

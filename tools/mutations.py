@@ -1,11 +1,11 @@
-"""Mistakes put into a copy of the source, one at a time: the tests named beside each must notice.
+"""Mutation tests: bugs put into a copy of the source, one at a time, which the listed tests must detect.
 
     python tools/mutations.py            # all of them, with a table
     python tools/mutations.py tecm       # those whose name holds a word
     python tools/mutations.py --workers 4
 
-A mutation that nothing notices is printed as "survived", and one whose text is gone from the source as "stale"; both end the
-program with 1, as do tests that fail without a mistake.
+An undetected mutation is printed as "survived", and one whose text is no longer in the source as "stale"; both make the
+program exit with 1, as do tests that fail without a bug.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ REACH = "tests/contracts/test_parameters_reach.py"
 
 
 class Mutation(NamedTuple):
-    """One mistake: a text in a file of src/softecm and what stands there instead, and the tests that should fail."""
+    """A bug: a text in a file of src/softecm, its replacement, and the tests that should fail."""
 
     name: str
     file: str
@@ -36,13 +36,13 @@ class Mutation(NamedTuple):
 
 
 def reach(name: str) -> str:
-    """The parameters of one estimator."""
+    """Return the parameter tests of one estimator."""
     return f"{REACH} -k {name}"
 
 
 COPIES = f"{REACH} -k copies"
 MUTATIONS = [
-    # ------------------------------------------------ found by a trial, survived then
+    # ------------------------------------------------ survivors of a trial
     Mutation(
         "weights dropped by the gradient solver",
         "objective/equations.py",
@@ -840,7 +840,7 @@ MUTATIONS = [
 
 
 def tried(tests: str, copy: Path) -> int:
-    """What pytest ends with in a copy of the tree."""
+    """Return pytest's exit code in a copy of the tree."""
     command = [sys.executable, "-m", "pytest", "-x", "-q", "-p", "no:cacheprovider", *tests.split()]
     own = [str(copy / part) for part in ("src", "paper/src", "tests")]
     env = os.environ | {"PYTHONPATH": os.pathsep.join([*own, os.environ.get("PYTHONPATH", "")])}
@@ -851,14 +851,14 @@ WITHOUT: dict[str, bool] = {}
 
 
 def pass_without(tests: str, copy: Path) -> bool:
-    """Whether tests pass without a mistake, tried once however many mutations name them."""
+    """Whether tests pass without a bug, run once for all mutations that list them."""
     if tests not in WITHOUT:
         WITHOUT[tests] = tried(tests, copy) == 0
     return WITHOUT[tests]
 
 
 def outcome(mutation: Mutation, copy: Path) -> str:
-    """Whether the tests, which pass without it, notice the mistake in a copy of the tree."""
+    """Return whether the tests, which pass without it, detect the bug in a copy of the tree."""
     target = copy / "src/softecm" / mutation.file
     source = target.read_text(encoding="utf-8") if target.exists() else ""
     if mutation.old not in source:
@@ -874,7 +874,7 @@ def outcome(mutation: Mutation, copy: Path) -> str:
 
 
 def main(arguments: list[str]) -> int:
-    """Try the mutations whose names hold one of the words, or all; print a table."""
+    """Run the mutations whose names contain one of the words, or all; print a table."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("words", nargs="*")
     parser.add_argument("--workers", type=int, default=1, help="mutations tried at once")

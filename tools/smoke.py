@@ -1,7 +1,7 @@
-"""Whether an installed softecm works where nothing but its own requirements is installed.
+"""Check that an installed softecm works with nothing but its own requirements.
 
-``python -I tools/smoke.py``, from anywhere: fits, predicts, saves, reads back, writes a report, and looks at what the
-command says.
+``python -I tools/smoke.py``, from anywhere: fits, predicts, saves, loads, writes a report, and checks the command's
+output.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from softecm.datasets import make_blobs, make_cbf
 
 
 def command(*words: str) -> subprocess.CompletedProcess[str]:
-    """The command line, in this interpreter."""
+    """Run the command line in this interpreter."""
     return subprocess.run([sys.executable, "-I", "-m", "softecm", *words], capture_output=True, text=True)
 
 
@@ -38,7 +38,7 @@ def check_library(folder: Path) -> None:
 
 
 def check_command(folder: Path) -> None:
-    """The version, and a table clustered from its file."""
+    """Check the version, and cluster a table from its file."""
     assert softecm.__version__ in command("--version").stdout
     table = folder / "table.csv"
     table.write_text("a,b\n" + "\n".join(f"{i % 3 * 10 + i / 50},{i % 3 * 5 - i / 70}" for i in range(60)))
