@@ -1,1 +1,1 @@
-"""The one way through a fit: settings, prepared data, starts, the loop, the outcome."""
+"""The common path of every fit: settings, prepared data, initialization, iterations, outcome."""

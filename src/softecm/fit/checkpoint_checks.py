@@ -1,7 +1,7 @@
-"""What a checkpoint must hold before a fit goes on from it.
+"""Validation of a checkpoint before a fit resumes from it.
 
-``check_contents`` looks at the file alone: its description, and arrays that agree about runs and rounds. ``check_state``
-looks at what the algorithm has put there, beside a state of the same problem that was begun afresh.
+``check_contents`` checks the file alone: its description, and arrays with consistent numbers of runs and iterations.
+``check_state`` compares the algorithm's own arrays with a new state of the same problem.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from softecm.fit.loop import Problem, RunState
 Arrays = Mapping[str, NDArray[np.generic]]
 
 PHASES = ("starts", "clusters", "sets")
-#: The arrays of every checkpoint, those that tell a size first: shape, kinds, range.
+#: The arrays of every checkpoint, those that define a size first: shape, kinds, range.
 ARRAYS: dict[str, tuple[str, str, Range]] = {
     "objective": ("runs", "f", FINITE),
     "constraint": ("runs", "f", FINITE),
@@ -33,12 +33,12 @@ ARRAYS: dict[str, tuple[str, str, Range]] = {
     "change": ("active", "f", Range(0, np.inf)),
     "trace": ("rounds runs", "f", FINITE),
 }
-GROWING = ("state.seen", "state.memory.")  # longer with every round
-TOLERANCE = 1e-5  # by which masses may miss 1
+GROWING = ("state.seen", "state.memory.")  # grow with every iteration
+TOLERANCE = 1e-5  # of sums of masses
 
 
 def check_contents(description: Mapping[str, object], arrays: Arrays, n_clusters: int) -> None:
-    """A checkpoint's description, and the arrays that all of them have."""
+    """Check a checkpoint's description and its common arrays."""
     phase, facts, iteration = (description.get(key) for key in ("phase", "facts", "iteration"))
     if phase not in PHASES:
         raise Misfit(f"its phase should be one of {', '.join(PHASES)}")
@@ -69,7 +69,7 @@ def check_contents(description: Mapping[str, object], arrays: Arrays, n_clusters
 
 
 def _check_facts(phase: str, facts: Mapping[str, object], n_clusters: int) -> None:
-    """What a phase was told by those before it."""
+    """Check the results of earlier phases."""
     delta = facts.get({"clusters": "close", "sets": "delta"}.get(phase, ""))
     if delta is not None and (not is_number(delta) or not 0 < delta < 1e300):
         raise Misfit("its delta should be a positive number")
@@ -85,7 +85,7 @@ def _check_facts(phase: str, facts: Mapping[str, object], n_clusters: int) -> No
 
 
 def _check_runs(runs: object) -> None:
-    """A table with one row per run."""
+    """Check a table with one row per run."""
 
     def column(content: Content, values: object, where: str) -> None:
         if not isinstance(values, list) or not all(isinstance(v, bool | int | float) for v in values):
@@ -96,7 +96,7 @@ def _check_runs(runs: object) -> None:
 
 
 def _check_batch(content: Content, name: str, values: NDArray[np.generic], lead: str) -> None:
-    """An array that leads with the run, whatever follows."""
+    """Check an array whose first axis is the runs."""
     if not values.ndim:
         raise Misfit(f"{name} should have one entry per run")
     rest = " ".join(f"{name}.{k}" for k in range(1, values.ndim))
@@ -105,7 +105,7 @@ def _check_batch(content: Content, name: str, values: NDArray[np.generic], lead:
 
 
 def check_state(problem: Problem[Any], start: Tensor, tensors: Mapping[str, Tensor], n_objects: int) -> None:
-    """The algorithm's own arrays have the names, types and shapes of a state begun at ``start``, a single run."""
+    """Check that the algorithm's arrays have the names, types and shapes of a state begun at ``start``, a single run."""
     fresh: RunState = problem.select(torch.zeros(1, dtype=torch.int64, device=start.device)).begin(start)
     like = {f"found.{name}": part for name, part in fresh.extras.items()} | {"prototypes": fresh.prototypes}
     like |= fresh.checkpoint_tensors()
@@ -136,7 +136,7 @@ def _check_like(name: str, part: Tensor, like: Tensor) -> None:
 
 
 def _check_values(name: str, part: Tensor, n_objects: int) -> None:
-    """Numbers of objects are in range; masses are masses."""
+    """Check that object indices are in range and that masses are valid."""
     counts = not part.is_floating_point() or (name.endswith("prototypes") and part.ndim == 2)
     if counts and part.numel() and (float(part.min()) < 0 or float(part.max()) >= n_objects):
         raise Misfit(f"{name} should hold numbers of the {n_objects} objects")
@@ -148,7 +148,7 @@ def _check_values(name: str, part: Tensor, n_objects: int) -> None:
 
 
 def _check_grown(name: str, part: Tensor, like: Mapping[str, Tensor]) -> None:
-    """What is not there at the beginning: steps that a solver remembers."""
+    """Check arrays absent at the beginning: steps remembered by a solver."""
     if not name.startswith("state.memory.") or "state.free" not in like:
         raise Misfit(f"{name} does not belong there")
     free = like["state.free"]

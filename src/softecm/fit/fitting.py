@@ -1,8 +1,8 @@
-"""From settings to outcomes: what "auto" stands for is found, the runs are solved, the sets are added.
+"""From settings to outcomes: resolve "auto", solve the runs, add the sets.
 
-:func:`doubt_of_number` says whether the number of clusters of a fit looks wrong. Two clusters without a valley between them
-are one group: there are fewer groups than clusters. A cluster that falls into two parts with a valley between them is two
-groups: there are more. See :mod:`softecm.scores.valleys`.
+:func:`doubt_of_number` returns why the number of clusters looks wrong. Two clusters without a valley between them are
+one group: there are fewer groups than clusters. A cluster of two parts with a valley between them is two groups: there
+are more. See :mod:`softecm.scores.valleys`.
 """
 
 from __future__ import annotations
@@ -40,26 +40,26 @@ from softecm.spaces.encoded import EncodedTable
 
 @dataclass(frozen=True)
 class ReadyCell:
-    """One cell with every choice made, and where its runs start."""
+    """A cell with all choices resolved, and its initial prototypes."""
 
     chosen: Settings
     start: Tensor
     stage: Stage | None = None
-    keeps: bool = False  # the clusters are those of the first stage; sets are added to them
-    begun: Runs | None = None  # the starts that were compared before, where another fit began this one
+    keeps: bool = False  # keep the clusters of the first stage and add sets to them
+    begun: Runs | None = None  # the initializations compared before, if another fit gave this start
 
     @property
     def compared(self) -> Runs | None:
-        """The starts that were compared first."""
+        """The initializations compared first."""
         return self.stage.runs if self.stage is not None and self.chosen.init.staged else self.begun
 
 
 def fit_cells(
     fit: Fit, cells: Sequence[Settings], *, owner: str = "", last: PrototypeModel | None = None
 ) -> list[Outcome]:
-    """All cells of a grid; they may differ in alpha, beta, delta, lam and seed. A single fit is a grid of one.
+    """Fit all cells of a grid; they may differ in alpha, beta, delta, lam and seed. A single fit is a grid of one.
 
-    ``last`` is the model of an earlier fit to go on from; ``owner`` names the estimator in a checkpoint.
+    ``last`` is an earlier model to continue from; ``owner`` names the estimator in a checkpoint.
     """
     objects, first, checkpoints = fit.objects, cells[0], None
     with ExitStack() as held:
@@ -71,14 +71,14 @@ def fit_cells(
         signal = None if fit.callback is None else StopSignal(fit.callback)
         fit = replace(fit, settings=first, callback=signal, checkpoints=checkpoints)
         stages: dict[str, Stage] = {}
-        groups: dict[object, dict[int, ReadyCell]] = {}  # cells that can be solved together: same sets, same way
+        groups: dict[object, dict[int, ReadyCell]] = {}  # cells to solve together: same sets, same way
         for i, settings in enumerate(cells):
             cell = replace(fit, settings=settings)
             ready = _from_known(cell, last)
             if ready is None:
                 key = f"{settings.random_state!r} {settings.n_init} {settings.delta!r} {settings.finds_delta}"
                 around_given = settings.init.value is not None and settings.finds_sets and settings.n_clusters > 2
-                # For starts, delta, or the neighbours of given ones.
+                # For initialization, delta, or the neighbours of given clusters.
                 needed = settings.init.staged or settings.finds_delta or around_given
                 if needed and (key not in stages or not is_whole(settings.random_state)):
                     stages[key] = first_stage(cell)
@@ -93,7 +93,7 @@ def fit_cells(
 
 
 def _from_known(fit: Fit, last: PrototypeModel | None) -> ReadyCell | None:
-    """From where a checkpoint, a prior, labels or the last fit say; None: from a first stage."""
+    """Start from a checkpoint, a prior, labels or the last fit; return None to start from a first stage."""
     settings, objects = fit.settings, fit.objects
     if fit.checkpoints is not None and fit.checkpoints.reached == "sets":
         return _resumed(fit, fit.checkpoints)
@@ -107,11 +107,11 @@ def _from_known(fit: Fit, last: PrototypeModel | None) -> ReadyCell | None:
 
 
 def _from_stage(fit: Fit, stage: Stage | None) -> ReadyCell:
-    """From what the first stage found, or as given or drawn; everything that was "auto" is then known."""
+    """Start from the first stage, or from given or drawn prototypes, and resolve everything that was "auto"."""
     settings, objects = fit.settings, fit.objects
     if stage is not None and settings.finds_delta:
         settings = replace(settings, delta=stage.delta)
-    if settings.finds_sets:  # around clusters that are known; else all pairs
+    if settings.finds_sets:  # around known clusters; else all pairs
         known = stage is not None and (settings.init.staged or settings.init.value is not None)
         focal = stage.focal if stage is not None and known else FocalSets.up_to(settings.n_clusters, 2)
         settings = replace(settings, focal=focal)
@@ -122,17 +122,17 @@ def _from_stage(fit: Fit, stage: Stage | None) -> ReadyCell:
 
 
 def _after(fit: Fit, stage: Stage) -> ReadyCell:
-    """What follows a stage: sets are added to its clusters, or all sets are fitted from there."""
+    """Return what follows a stage: add sets to its clusters, or fit all sets from there."""
     keeps = fit.settings.keeps_clusters and fit.algorithm.adds_sets
     settings = fit.settings if keeps else resolved(fit.objects, fit.settings)
     return ReadyCell(settings, fit.algorithm.from_clusters(fit, stage.single), stage, keeps)
 
 
 def _resumed(fit: Fit, checkpoints: Checkpoints) -> ReadyCell:
-    """As a checkpoint of the last loop has it."""
+    """Resume the last loop of a checkpoint."""
     facts, settings = checkpoints.facts, fit.settings
     settings = replace(settings, focal=FocalSets.of(settings.n_clusters, facts["sets"]), delta=facts["delta"])
-    if settings.init.staged:  # as it began
+    if settings.init.staged:  # as at its beginning
         settings = replace(settings, solver=quicker(fit.objects, settings))
     runs = facts.get("runs")
     begun = None if runs is None else {name: np.asarray(column) for name, column in runs.items()}
@@ -140,7 +140,7 @@ def _resumed(fit: Fit, checkpoints: Checkpoints) -> ReadyCell:
 
 
 def _continued(fit: Fit, last: PrototypeModel) -> ReadyCell:
-    """From where an earlier fit ended, with its sets and its delta where they were found."""
+    """Continue from an earlier fit, with its sets and its delta if these were inferred."""
     settings, objects = fit.settings, fit.objects
     _check_alike(objects, last)
     same = last.focal.n_clusters == settings.n_clusters
@@ -159,7 +159,7 @@ def _continued(fit: Fit, last: PrototypeModel) -> ReadyCell:
 
 
 def _from_prior(fit: Fit) -> ReadyCell:
-    """From the clusters of an earlier model, which pull; delta and sets are found anew where they are to be found."""
+    """Start from the clusters of an earlier model, which attract; infer delta and sets again if they are "auto"."""
     settings, objects, prior = fit.settings, fit.objects, fit.settings.prior
     assert prior is not None
     c, last = settings.n_clusters, prior.model
@@ -171,7 +171,7 @@ def _from_prior(fit: Fit) -> ReadyCell:
 
 
 def _from_labels(fit: Fit, objects: Objects[Encoded]) -> ReadyCell:
-    """From the means of objects with known labels, which links then hold; delta and sets are found around these."""
+    """Start from the means of labelled objects, which links then hold; infer delta and sets around these."""
     settings = fit.settings
     at = [torch.as_tensor(rows, device=objects.device) for rows in settings.seeds]
     clusters = torch.cat([objects.space.middle(objects.x, rows) for rows in at]).to(settings.dtype)
@@ -180,19 +180,19 @@ def _from_labels(fit: Fit, objects: Objects[Encoded]) -> ReadyCell:
 
 
 def _alone(objects: Objects[object], chosen: Settings, clusters: Tensor) -> PrototypeModel:
-    """Clusters (c, *shape) as the model of an earlier fit that found nothing else."""
+    """Return clusters (c, *shape) as an earlier model without other results."""
     simple = FocalSets.up_to(chosen.n_clusters, 1)
     return PrototypeModel(objects.metric, objects.space, simple, clusters.cpu(), chosen.alpha, chosen.beta, None, 0.0)
 
 
 def _measured(chosen: Settings, stage: Stage) -> Settings:
-    """With the delta and the sets of a stage, where they were to be found."""
+    """Return settings with the delta and the sets of a stage, if these are inferred."""
     delta = stage.delta if chosen.finds_delta else chosen.delta
     return replace(chosen, delta=delta, focal=stage.focal if chosen.finds_sets else chosen.focal)
 
 
 def _clusters_of_prior(objects: Objects[object], prior: PrototypeModel, c: int) -> Tensor:
-    """The clusters of an earlier model in the space of these objects; refused where they can't pull at theirs."""
+    """Return an earlier model's clusters in the space of these objects; raise an error if they can't attract these."""
     like = objects.like()
     clusters = None if objects.metric.discrete else objects.space.carried(prior.space, prior.prototypes[:c], like)
     if clusters is None:
@@ -214,13 +214,13 @@ def _clusters_of_prior(objects: Objects[object], prior: PrototypeModel, c: int) 
 
 
 def _only_in(space: Space, other: Space) -> list[str]:
-    """Columns of a table that another table lacks."""
+    """Return columns of a table that another table lacks."""
     known = set(other.attributes) if space.kinds else ()
     return [repr(name) for name in space.attributes if space.kinds and name not in known]
 
 
 def _check_alike(objects: Objects[object], last: PrototypeModel) -> None:
-    """Refuse to go on from prototypes that are no points of these objects' space."""
+    """Raise an error if the earlier prototypes are not points of these objects' space."""
     before, now = last.space.prototype_shape(last.prototypes), objects.space.prototype_shape(objects.like())
     if type(last.space) is not type(objects.space) or before != now:
         raise ValueError(
@@ -230,7 +230,7 @@ def _check_alike(objects: Objects[object], last: PrototypeModel) -> None:
 
 
 def resolved(objects: Objects[object], chosen: Settings) -> Settings:
-    """Relaxation and lambda as a run of all sets at once takes them."""
+    """Return settings with relaxation and lambda as a run of all sets at once takes them."""
     relaxation, lam = chosen.relaxation, chosen.lam
     if relaxation is None:
         relaxation = Exact if lam is None and objects.has_barycenters else Penalty
@@ -240,10 +240,10 @@ def resolved(objects: Objects[object], chosen: Settings) -> Settings:
 
 
 def _all_at_once(fit: Fit, ready_cells: Sequence[ReadyCell]) -> list[Outcome]:
-    """Cells that are solved together, all sets at once."""
+    """Fit cells that are solved together, all sets at once."""
     links, chosen, objects = None, ready_cells[0].chosen, fit.objects
     if stopped(fit.callback):
-        fit = replace(fit, checkpoints=None)  # its file says how to go on from where the fit was stopped
+        fit = replace(fit, checkpoints=None)  # the file already says how to resume
     if fit.checkpoints is not None:
         runs = ready_cells[0].compared
         facts = {} if runs is None else {"runs": {name: np.asarray(column).tolist() for name, column in runs.items()}}
@@ -255,18 +255,18 @@ def _all_at_once(fit: Fit, ready_cells: Sequence[ReadyCell]) -> list[Outcome]:
 
 
 def add_sets(fit: Fit, ready_cells: Sequence[ReadyCell]) -> list[Outcome]:
-    """The first stage's clusters, fitted again where beta is another, and the sets they make."""
+    """Refit the first stage's clusters for other values of beta, and add sets."""
     cells: list[Settings] = []
     singles: list[Outcome] = []
     stages: list[Stage] = []
-    again: dict[int, tuple[Settings, Tensor]] = {}  # whose beta has clusters of its own
+    again: dict[int, tuple[Settings, Tensor]] = {}  # cells whose beta has its own clusters
     for i, ready in enumerate(ready_cells):
         assert ready.stage is not None
         cells.append(ready.chosen)
         stages.append(ready.stage)
         singles.append(ready.stage.single)
         beta, known = ready.chosen.beta, ready.stage.single.chosen.beta
-        # Not so one that is larger, where the first stage had to go below its usual beta: it pulls all clusters together.
+        # Not for a larger beta if the first stage had to lower its own: it would pull all clusters together.
         if beta != known and (known == BETA or beta < known):
             again[i] = replace(ready.stage.single.chosen, beta=beta), ready.start
     for i, outcome in zip(again, fit.solve(*again.values()) if again else (), strict=True):
@@ -279,8 +279,8 @@ def add_sets(fit: Fit, ready_cells: Sequence[ReadyCell]) -> list[Outcome]:
     batch = RunBatch(fit.objects, cells[0], cells, clusters, np.zeros(len(cells)), fit.algorithm.masses)
     without = replace(batch, settings=replace(cells[0], focal=singles[0].chosen.focal))
     alone, solution = fit.algorithm.with_sets(without, best), fit.algorithm.with_sets(batch, best)
-    # The clusters were found with a closer delta than that of the masses: their histories are shifted to what they cost
-    # with the last one, so that neither a round nor the sets raise what is shown.
+    # The clusters were fitted with a smaller delta than the masses: shift their histories to the cost with the final
+    # one, so that the displayed objective never rises.
     history = []
     for rounds, before, after in zip(solution.history, alone.objective, solution.objective, strict=True):
         history.append(np.append(rounds + (before - rounds[-1]), min(after, before)))
@@ -290,16 +290,16 @@ def add_sets(fit: Fit, ready_cells: Sequence[ReadyCell]) -> list[Outcome]:
     return outcomes
 
 
-SAMPLE = 2000  # objects that are looked at
-ROWS_EACH = 15  # objects of each cluster: fewer tell nothing
-CLEAR = 0.75  # two clusters stand apart if a valley holds at most this part of the objects of the lower hill
-LEAST = 50  # objects of a cluster that may fall into two: fewer tell nothing
+SAMPLE = 2000  # maximum number of objects used
+ROWS_EACH = 15  # minimum number of objects per cluster
+CLEAR = 0.75  # a valley separates two clusters if it holds at most this share of the objects of the lower hill
+LEAST = 50  # minimum number of objects of a cluster that may be split
 LEAST_PART = 0.1  # of a cluster's objects: a smaller part is no second group
 ITERATIONS = 8  # of 2-means
 
 
 def doubt_of_number(objects: InMemory[Encoded], model: PrototypeModel, partition: CredalPartition) -> str | None:
-    """What makes the number of clusters look wrong, in a sentence; None where nothing does."""
+    """Return why the number of clusters looks wrong, in a sentence, or None."""
     focal, n = partition.focal_sets, len(objects)
     c = focal.n_clusters
     if c < 2 or n < ROWS_EACH * c:
@@ -312,9 +312,9 @@ def doubt_of_number(objects: InMemory[Encoded], model: PrototypeModel, partition
         complete = x.scale.numpy() < 1.0 + 1e-9  # distances of rows with a missing cell vary more
         counts = counts * complete if complete.sum() >= ROWS_EACH * c else counts
     far = model.distances(x).double().numpy()[:, :c]
-    degree = 2.0 if model.metric.closed_form.quadratic else 0.0  # for others it would give false hints
+    degree = 2.0 if model.metric.closed_form.quadratic else 0.0  # other metrics would give false hints
     geometry = Geometry(far, np.zeros((c, c)), degree, CLEAR).without_itself(labels, inside * counts)
-    counts = counts * (counts.sum() / np.square(counts).sum())  # an object is seen once, however many it stands for
+    counts = counts * (counts.sum() / np.square(counts).sum())  # an object is observed once, whatever its weight
     joined = joined_clusters(labels, geometry, inside * counts)
     groups = int(connected_components(joined, directed=False)[0])
     if groups < c:
@@ -332,7 +332,7 @@ def doubt_of_number(objects: InMemory[Encoded], model: PrototypeModel, partition
         held = (labels == k) & (counts > 0.0)
         own = held & ~outlying
         if _falls_into_two(columns[own], counts[own], halves[own]):
-            alone = own & (sets <= c)  # without those that are said to lie between it and others
+            alone = own & (sets <= c)  # without those between it and others
             if (alone == own).all() or _falls_into_two(columns[alone], counts[alone], halves[alone]):
                 return f"{focal.cluster_names[k]} falls into two parts: perhaps {c + 1} groups."
             most = int(np.bincount(sets[own & ~alone]).argmax())
@@ -347,9 +347,9 @@ def doubt_of_number(objects: InMemory[Encoded], model: PrototypeModel, partition
 
 
 def _columns(x: object, model: PrototypeModel, labels: NDArray[np.intp]) -> Floats | None:
-    """The numbers (n, p) of vectors or of a table, in units of their spread within clusters; None for other objects.
+    """Return vectors or numeric columns (n, p) in units of their spread within clusters; None for other objects.
 
-    A missing number is replaced by the mean of its cluster, so that gaps make no part of their own.
+    A missing number is replaced by the mean of its cluster, so that missing values form no separate part.
     """
     if isinstance(x, Tensor) and x.ndim == 2 and is_builtin(model.metric) and not model.metric.discrete:
         numbers = x.double().numpy()
@@ -372,9 +372,9 @@ def _columns(x: object, model: PrototypeModel, labels: NDArray[np.intp]) -> Floa
 
 
 def _falls_into_two(x: Floats, weights: Floats, halves: NDArray[np.bool_]) -> bool:
-    """Whether a valley lies between two parts of a cluster's objects: each half of them divided by 2-means of the other.
+    """Whether a valley divides a cluster's objects: each half is split by the 2-means of the other.
 
-    Among the objects that 2-means itself was given, its cut leaves a valley even where there is none.
+    Among the objects used by 2-means itself, its cut leaves a valley even if there is none.
     """
     if len(x) < LEAST or halves.all() or not halves.any():
         return False
@@ -388,7 +388,7 @@ def _falls_into_two(x: Floats, weights: Floats, halves: NDArray[np.bool_]) -> bo
 
 
 def _two_means(x: Floats, weights: Floats) -> Floats:
-    """The means (2, p) of two parts of objects; twice the same where there are none."""
+    """Return the means (2, p) of two parts of the objects, or the same mean twice."""
     center = weights @ x / weights.sum()
     means = np.stack([center, center])
     axis = np.linalg.svd((x - center) * np.sqrt(weights)[:, None], full_matrices=False)[2][0]

@@ -1,15 +1,15 @@
-r"""The shape of groups in numbers: which distance suits them, judged by a robust mixture.
+r"""The shape of groups of numbers: select the suitable distance with a robust mixture.
 
-Each shape is a mixture (:mod:`softecm.fit.shape_mixture`); equal spheres, which squared Euclidean distances suppose, are
-one of seven. BIC ranks them. A shape other than equal spheres must also describe the groups, or skewed and discrete columns
-would pass for shapes: the distances of its objects must be distributed as it says (a Kolmogorov-Smirnov distance of at most
-``MISFIT``), and its groups must overlap no more than those of equal spheres (entropy). Where it would move next to no
-object (``SAME``), equal spheres stay: they are as good and simpler.
+Each shape is a mixture (:mod:`softecm.fit.shape_mixture`); equal spheres, as assumed by squared Euclidean distances,
+are one of seven. BIC ranks them. Any other shape must also describe the groups, because skewed and discrete columns can
+imitate shapes: the distances of its objects must have the assumed distribution (a Kolmogorov-Smirnov distance of at
+most ``MISFIT``), and its groups must overlap no more than those of equal spheres (entropy). If it would move almost no
+object (``SAME``), equal spheres remain: they are as good and simpler.
 
-A fit by default begins with equal spheres. :func:`suggested` looks at its groups: mostly their covariances need no other
-shape, and nothing more happens. Else the shapes are compared on a sample. A shape that all groups share is a metric of its
-own, with which the fit is done again; where each group has its own shape, the mixture's groups are the clusters, and
-:func:`own_model` adds the sets. A fit that goes on from an earlier model measures as that does.
+A default fit begins with equal spheres. :func:`suggested` checks its groups: usually their covariances need no other
+shape, and nothing else happens. Otherwise the shapes are compared on a sample. A shape shared by all groups is a
+metric, with which the fit is repeated; if each group has its own shape, the mixture's groups are the clusters, and
+:func:`own_model` adds the sets. A fit continued from an earlier model keeps the model's metric.
 """
 
 from __future__ import annotations
@@ -39,11 +39,11 @@ from softecm.objective.links import Links
 from softecm.spaces.base import Encoded
 from softecm.spaces.scattered import Scattered
 
-# Chosen with the labels of eight data sets and ten draws of each kind of group in view; judged on other draws.
+# Chosen with the labels of eight data sets and ten draws of each kind of group; judged on other draws.
 MISFIT = 0.10
 OVERLAP = 1.1  # times the entropy of equal spheres
-SAME = 0.01  # part of the objects that another shape must move
-TRIED = 5  # iterations of every shape; the best of them go on
+SAME = 0.01  # share of objects that another shape must move
+TRIED = 5  # iterations of every shape before the best continue
 FINALISTS = 4
 
 
@@ -52,7 +52,7 @@ class GroupShape:
     """A shape and its groups, in the units of the data."""
 
     shape: Shape
-    tail: float | None  # degrees of freedom of its groups; None where they are normal
+    tail: float | None  # degrees of freedom; None for normal groups
     centers: Floats  # (c, p)
     covariances: Floats  # (c, p, p)
 
@@ -66,16 +66,16 @@ def find_shape(
     own: bool = True,
     counts: Floats | None = None,
 ) -> GroupShape:
-    """The shape the evidence supports, from groups found with equal spheres: in units of spread or not (``scaled``).
+    """Return the best supported shape, from groups found with equal spheres: in units of spread or not (``scaled``).
 
     Parameters
     ----------
     x : (n, p), no column constant
-    labels : groups to begin with, (n,) each; the first are those that stay where another shape changes nothing
+    labels : initial groups, (n,) each; the first are kept if another shape changes nothing
     n_clusters : at least 2
     scaled : whether the first labels come from columns in units of their spread
-    own : whether each group may have a shape of its own
-    counts : (n,), how often each object counts
+    own : whether each group may have its own shape
+    counts : (n,), weight of each object
     """
     starts, sample = list(labels), mixture.sample_of(x, counts)
     groups = _best(sample, starts, n_clusters, own=own)
@@ -84,7 +84,7 @@ def find_shape(
 
 
 def _in_units_of(x: Floats, sample: NumberSample, groups: ShapeMixture) -> GroupShape:
-    """Groups of a sample in the units of the objects it was made from."""
+    """Return the groups of a sample in the units of the original objects."""
     covariances, units = groups.covariances, x.std(0) / sample.units(groups.shape)
     if covariances.ndim == 2:
         covariances = covariances[:, :, None] * np.eye(x.shape[1])
@@ -94,7 +94,7 @@ def _in_units_of(x: Floats, sample: NumberSample, groups: ShapeMixture) -> Group
 
 
 def refined(shape: GroupShape, x: Floats, counts: Floats, pull: float = 0.0) -> GroupShape:
-    """The same shape fitted to other objects, from the groups that it has, whose centres may pull at the new ones."""
+    """Fit the same shape to other objects, from its groups, whose centres may attract the new ones."""
     squares, volume = mixture.squares_and_volumes(x, shape.centers, shape.covariances)
     sample, labels = mixture.sample_of(x, counts), (squares + volume).argmin(1)
     sample = replace(sample, known=(shape.centers - x.mean(0)) / x.std(0), pull=pull)
@@ -103,7 +103,7 @@ def refined(shape: GroupShape, x: Floats, counts: Floats, pull: float = 0.0) -> 
 
 
 def _best(sample: NumberSample, starts: list[NDArray[np.int64]], c: int, *, own: bool) -> list[ShapeMixture]:
-    """A mixture of every shape after a few iterations; the best of them, and equal spheres, to the end. Best first."""
+    """Fit a mixture of every shape briefly, then the best of them and equal spheres to the end. Return the best first."""
     first: list[ShapeMixture] = []
     n, p = sample.x.shape
     for shape in mixture.shape_parameters(c, p, n):
@@ -121,7 +121,7 @@ def _best(sample: NumberSample, starts: list[NDArray[np.int64]], c: int, *, own:
 def _trusted(
     sample: NumberSample, groups: list[ShapeMixture], labels: NDArray[np.int64], *, scaled: bool
 ) -> ShapeMixture:
-    """The first that describes its groups; equal spheres always may."""
+    """Return the first that describes its groups; equal spheres always may."""
     spheres = next(candidate for candidate in groups if candidate.shape in SPHERES)
     overlap = OVERLAP * mixture.entropy(sample, spheres) + 0.005
     continuous = sample.continuous
@@ -137,7 +137,7 @@ def _trusted(
 
 
 def _moved(sample: NumberSample, groups: ShapeMixture, labels: NDArray[np.int64]) -> float:
-    """Part of the objects, but for those in the background, that are in another group than the labels say."""
+    """Return the share of objects, outside the background, whose group differs from their label."""
     c = groups.shares.shape[1]
     inside = np.where(groups.shares.sum(1) > 0.5, sample.counts, 0.0)
     table = np.zeros((c, c))
@@ -147,7 +147,7 @@ def _moved(sample: NumberSample, groups: ShapeMixture, labels: NDArray[np.int64]
 
 
 def renumbered(labels: NDArray[np.int64], like: NDArray[np.int64], n_clusters: int) -> NDArray[np.int64]:
-    """Labels with the numbers of others, group by group, so that most objects have the same in both."""
+    """Renumber labels like others, group by group, so that they agree for most objects."""
     table = np.zeros((n_clusters, n_clusters))
     np.add.at(table, (labels, like), 1.0)
     number: NDArray[np.int64] = linear_sum_assignment(-table)[1].astype(np.int64)
@@ -157,9 +157,9 @@ def renumbered(labels: NDArray[np.int64], like: NDArray[np.int64], n_clusters: i
 def equal_spheres_suffice(
     x: Floats, labels: NDArray[np.int64], n_clusters: int, counts: Floats, *, scaled: bool
 ) -> bool:
-    """Whether the groups of a fit need no other shape than its equal spheres: by BIC, mostly without an iteration.
+    """Whether the groups of a fit need no shape but its equal spheres: by BIC, usually without an iteration.
 
-    Labels cut groups off where they meet, so that those which overlap may look flat: then a few iterations decide.
+    Labels truncate groups where they meet, so overlapping groups may look flat: then a few iterations decide.
     """
     sample, own = mixture.sample_of(x, counts), "scaled" if scaled else "raw"
     if _covariances_suffice(sample.x * (1.0 if scaled else sample.stretch), labels, n_clusters, counts):
@@ -171,7 +171,7 @@ def equal_spheres_suffice(
 
 
 def _covariances_suffice(x: Floats, labels: NDArray[np.int64], c: int, counts: Floats) -> bool:
-    """The same from the groups as labels give them; small ones are left out."""
+    """The same from the groups given by labels, without small ones."""
     p = x.shape[1]
     one = np.eye(c)[labels] * counts[:, None]
     sizes = one.sum(0)
@@ -183,7 +183,7 @@ def _covariances_suffice(x: Floats, labels: NDArray[np.int64], c: int, counts: F
 
     spheres = -np.inf
     n_parameters = mixture.shape_parameters(c, p, int(weight))
-    for shape in list(n_parameters)[1:]:  # the first are spheres, too
+    for shape in list(n_parameters)[1:]:  # the first are also spheres
         covariances = mixture.covariances_of(shape, x, one, sizes, centers, x.var(0))
         volume = np.log(covariances).sum(1) if covariances.ndim == 2 else np.linalg.slogdet(covariances)[1]
         criterion = float(-(sizes @ volume) - n_parameters[shape] * np.log(weight))
@@ -194,11 +194,11 @@ def _covariances_suffice(x: Floats, labels: NDArray[np.int64], c: int, counts: F
     return True
 
 
-ROWS_A_CLUSTER = 20  # objects for each cluster: fewer say nothing about shapes
-MOST_COLUMNS = 50  # in more, distances within groups are all alike
+ROWS_A_CLUSTER = 20  # objects per cluster: fewer say nothing about shapes
+MOST_COLUMNS = 50  # with more, distances within groups are all similar
 
 EARLIER = "distances are measured as in the model that this fit continues"
-#: Why distances are measured so, for the user.
+#: The reason for each distance, for the user.
 REASONS = {
     "raw": "the columns are used unscaled: the groups are about equally wide in all of them",
     "scaled": "each column is scaled to unit spread, which separates the groups more clearly",
@@ -212,20 +212,20 @@ REASONS = {
 
 @dataclass(frozen=True)
 class Fitted:
-    """A fit, before the estimator takes it over."""
+    """A fit before the estimator stores it."""
 
     choice: MetricChoice
-    objects: Any  # in memory or in blocks, as the partition is
+    objects: Any  # in memory or in blocks, like the partition
     outcome: Outcome
     model: PrototypeModel
     partition: Any
 
 
 def may_be_shaped(chosen: Settings, choice: MetricChoice) -> bool:
-    """Whether these are numbers, measured by default in every respect that has to do with distances."""
-    numbers = choice.reason in (ALIKE, UNITS)  # which only a metric that was to be found has
+    """Whether these are numbers with default settings for everything that concerns distances."""
+    numbers = choice.reason in (ALIKE, UNITS)  # only set for inferred metrics
     by_default = chosen.init.staged and chosen.relaxation is None and chosen.lam is None
-    own_delta = chosen.delta is not None  # in units of the distances as they are
+    own_delta = chosen.delta is not None  # in units of the current distances
     return numbers and by_default and not own_delta
 
 
@@ -235,13 +235,13 @@ def suggested(
     chosen: Settings,
     labels_of: Callable[[Floats, Floats], NDArray[np.int64]],
 ) -> GroupShape | None:
-    """The shape of the groups, where it is another than that of the fit which found them.
+    """Return the shape of the groups if it differs from that of the fit.
 
     Parameters
     ----------
-    columns : (n,) each, as they are
-    fitted : by equal spheres, of columns in units of their spread or as they are
-    labels_of : clusters some objects by equal spheres, given columns and counts
+    columns : (n,) each, unscaled
+    fitted : by equal spheres, on columns in units of their spread or unscaled
+    labels_of : clusters some objects by equal spheres, from columns and counts
     """
     c, scaled = chosen.n_clusters, fitted.choice.reason == UNITS
     if c < 2 or len(fitted.objects) < ROWS_A_CLUSTER * c or not 1 < len(columns) <= MOST_COLUMNS:
@@ -261,12 +261,12 @@ def suggested(
 
 
 class _Evidence(NamedTuple):
-    """Objects that lie in or between groups; of many, a sample."""
+    """Objects in or between groups; a sample if there are many."""
 
     x: Floats  # (n, p)
     counts: Floats  # (n,)
     labels: NDArray[np.int64]  # (n,)
-    sure: NDArray[np.bool_]  # (n,): in a group; what lies between groups or nowhere is no evidence of their shape
+    sure: NDArray[np.bool_]  # (n,): in a group; objects between groups or nowhere are no evidence of their shape
 
 
 def _evidence(columns: Sequence[Floats], partition: CredalPartition, objects: InMemory[Encoded]) -> _Evidence:
@@ -274,7 +274,7 @@ def _evidence(columns: Sequence[Floats], partition: CredalPartition, objects: In
     rows, counts = np.arange(len(objects)), objects.counts
     if len(rows) > 2 * size:
         rows, counts = objects.sample_rows(size)
-        counts = counts * (len(rows) / counts.sum())  # they are no more evidence than they are
+        counts = counts * (len(rows) / counts.sum())  # a sum of counts equal to the number of objects
     x = np.stack(list(map(itemgetter(rows), columns)), 1).astype(np.float64)
     some = CredalPartition._trusted(partition.masses[rows], partition.focal_sets)
     sizes = np.append(0, partition.focal_sets.cardinalities)[some.masses.argmax(1)]  # of the set of largest mass
@@ -289,9 +289,9 @@ def of_earlier(
     objects: InMemory[Encoded],
     pull: float,
 ) -> GroupShape | None:
-    """The groups of an earlier model that have shapes of their own, as these objects have them; None where they have none.
+    """Return an earlier model's groups with their own shapes, refined for these objects; None if it has no own shapes.
 
-    Each of its centres counts for ``pull`` of all objects.
+    Each of its centres has the weight ``pull`` times all objects.
     """
     metric, c = model.metric, model.focal.n_clusters
     if not isinstance(metric, SetQuadratic) or metric.matrices is None:
@@ -306,12 +306,12 @@ def of_earlier(
 
 
 def own_model(objects: Objects[object], shape: GroupShape, chosen: Settings, *, numbered: bool) -> PrototypeModel:
-    r"""The clusters of a mixture whose groups have their own covariances, with the sets they make.
+    r"""Return the clusters of a mixture whose groups have their own covariances, with their sets.
 
-    A cluster's distance is minus twice its log-likelihood up to a constant,
-    :math:`d_k(x) = (x - v_k)^\top \Sigma_k^{-1} (x - v_k) + \log|\Sigma_k|`, shifted so that the least offset is 0. A set
-    has the mean of its clusters' centres, of their covariances, and of their offsets. Unless their numbers are known
-    (``numbered``), clusters are numbered by where they are, the first coordinate first.
+    A cluster's distance is minus twice its log-likelihood up to a constant, :math:`d_k(x) = (x - v_k)^\top
+    \Sigma_k^{-1} (x - v_k) + \log|\Sigma_k|`, shifted so that the least offset is 0. A set has the mean of its
+    clusters' centres, of their covariances, and of their offsets. Unless their numbers are known (``numbered``),
+    clusters are numbered by position, the first coordinate first.
     """
     c = chosen.n_clusters
     if not numbered:
@@ -327,7 +327,7 @@ def own_model(objects: Objects[object], shape: GroupShape, chosen: Settings, *, 
 
 
 def _neighbours(singles: PrototypeModel, held: Floats) -> FocalSets:
-    """Each cluster, and the pairs whose middle is nearer to both than to any other cluster; ``held`` lie between two."""
+    """Return each cluster, and the pairs with no other cluster nearer to their middle; ``held`` is between two."""
     c, centers = len(singles.prototypes), singles.prototypes
     middles = (centers[:, None] + centers) / 2
     d = singles.distances(middles.reshape(c * c, -1)).numpy().reshape(c, c, c)
@@ -355,7 +355,7 @@ def _model(
 
 
 def objective(objects: Objects[Encoded | Scattered], model: PrototypeModel) -> float:
-    """What all objects cost at a model's prototypes."""
+    """Return the cost of all objects for a model's prototypes."""
     places = model.prototypes[None].to(objects.device)
     return float(evaluate(model.metric, objects.x, places, model.cost(places, objects.weights)).cost[0])
 
@@ -363,7 +363,7 @@ def objective(objects: Objects[Encoded | Scattered], model: PrototypeModel) -> f
 def own_partition(
     objects: Any, shape: GroupShape, model: PrototypeModel, chosen: Settings
 ) -> tuple[CredalPartition, Links | None]:
-    """The partition that a model of own shapes gives, and the links that it heeds; the prototypes stay where they are."""
+    """Return the partition of a model with own shapes, and its links; the prototypes don't change."""
     partition = model.partition(objects.x.cpu()) if objects.are_here else objects.partition(model)
     if chosen.pairs is None or not chosen.pairs.some:
         return partition, None
