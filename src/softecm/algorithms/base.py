@@ -310,7 +310,7 @@ class EvidentialClusterer(EstimatorFacts, ClusterMixin, BaseEstimator):
 
         Parameters
         ----------
-        X : the objects given to ``fit``; for others like them, say ``partition=model.predict_partition(X)``, too
+        X : the objects given to ``fit``; for other objects also pass ``partition=model.predict_partition(X)``
         path : where to write; an existing file is replaced
         **shown : ``names`` of the objects, known ``labels``, ``title``, ``feature_names`` and the rest of
             :func:`softecm.report.build`, which gives the report without writing it

@@ -66,7 +66,7 @@ def cecm_links(
 class CECM(AdaptiveFamily):
     r"""Evidential c-means with must-links and cannot-links between objects.
 
-    Must-links say that two objects belong together, cannot-links that they do not. Minimises
+    A must-link means that two objects belong together, a cannot-link that they don't. Minimises
 
     .. math::
         J = \frac{1 - \xi}{n \hat f} J_{\mathrm{ECM}} + \frac{\xi}{N} \Big[

@@ -19,8 +19,8 @@ VARIANTS = {"article": 0.5, "evclust": 2.0}
 class CEVCLUS(ConflictClusterer):
     r"""EVCLUS with must-links and cannot-links between objects.
 
-    Must-links say that two objects belong together, cannot-links that they do not. Minimises the stress of :class:`EVCLUS`
-    plus the cost of the links,
+    A must-link means that two objects belong together, a cannot-link that they don't. Minimises the stress of
+    :class:`EVCLUS` plus the cost of the links,
 
     .. math::
         \frac{\sum_{ij} (\kappa_{ij} - \varphi_{ij})^2}{\sum_{ij} \varphi_{ij}^2}

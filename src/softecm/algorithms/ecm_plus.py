@@ -55,7 +55,7 @@ class ECMPlus(AdaptiveFamily):
     beta : float, default=2.0
         Greater than 1. Larger values spread mass over more sets.
     centers : {"corrected", "mean"}, default="corrected"
-        "mean": a set's centre is the plain mean of its clusters' (the adaptive metric as CECM and BPEC have it).
+        "mean": a set's centre is the mean of its clusters' centres (the adaptive metric of CECM and BPEC).
     adaptive : bool, default=True
         False keeps identity matrices.
     warm_start : bool, default=False

@@ -215,7 +215,7 @@ def _peaks(labels: Ints, density: Floats, c: int) -> Floats:
 class EKNNClus(Restarts, EvidentialClusterer):
     r"""Evidential k-nearest-neighbour clustering: finds clusters of any shape, and their number.
 
-    Each of an object's K nearest neighbours says "it belongs to my cluster" with mass
+    Each of an object's K nearest neighbours is evidence for its own cluster, with mass
     :math:`\alpha_{ij} = \exp(-\gamma d_{ij}^b)`. The object takes the label with the most evidence
     :math:`\sum_{j: y_j = k} -\ln(1 - \alpha_{ij})`. Initially every object is its own cluster; objects are visited in
     random order, most labels disappear, and the sweeps end when no label changes. Dempster's rule combines the neighbours'

@@ -93,7 +93,7 @@ class PrototypeFamily(FamilyParameters, PrototypeClusterer):
 
         Parameters
         ----------
-        X : array-like of shape (n, p), or what the metric's space reads
+        X : array-like of shape (n, p), or other data that the metric supports
         y : ignored, with a warning if only some labels are known
         sample_weight : array-like of shape (n,), optional
             Weight of each object; 2 is the same as repeating it.

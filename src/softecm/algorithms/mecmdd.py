@@ -66,7 +66,7 @@ class MECMdd(params.Restarts, params.FocalParameters, params.Masses, params.Clus
         "free": Soft-ECM's, on the weighted dissimilarities: a set's medoid is any object, :math:`d_l(i, A)` is the
         dissimilarity to it, and ``lam`` times the weighted dissimilarities between sets' and clusters' medoids is added;
         the objective never rises, either.
-        "published": as the authors' programs have it (MECMdd-RWG and -RWL), see the notes.
+        "published": as in the authors' programs (MECMdd-RWG and -RWL), see the notes.
     beta : float, default=1.5
         Greater than 1. Larger values spread mass over more sets.
     delta : "auto", float or None, default="auto"
@@ -284,7 +284,7 @@ class MECMdd(params.Restarts, params.FocalParameters, params.Masses, params.Clus
 
         Parameters
         ----------
-        X : like what ``fit`` was given, of shape (views, n_new, n)
+        X : as for ``fit``, of shape (views, n_new, n)
             Dissimilarities of the new objects to the training objects.
 
         Returns

@@ -256,7 +256,7 @@ class SoftECM(LinkableFamily):
     A. Soubeiga, T. Guyet and V. Antoine, "Soft-ECM: an extension of Evidential C-Means for complex data", FUZZ-IEEE 2025.
     """
 
-    suits = "anything: numbers, tables with gaps and categories, series (the default)"
+    suits = "anything: numbers, categories, missing values, series (the default)"
 
     metric: Metric = "auto"
     beta: float = 1.2
@@ -274,7 +274,8 @@ class SoftECM(LinkableFamily):
     def as_in_paper(cls, n_clusters: int = 2, **changed: Any) -> SoftECM:
         """Return the estimator with the settings of the paper's experiments, except for those changed.
 
-        The penalty with an absolute weight, all pairs, ten random initializations of all sets, alpha = 2, delta = 10.
+        The penalty with an absolute weight, all pairs, ten random initializations of all sets, alpha = 2, delta = 10. Pass
+        ``metric="softdtw"`` for series: "auto" combines several views.
 
         Examples
         --------
