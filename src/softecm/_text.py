@@ -147,6 +147,17 @@ def plural(noun: str) -> str:
     return noun if noun.endswith("s") else f"{noun}s"
 
 
+def opening(words: str) -> str:
+    """The name of a group or a set at the start of a sentence; a name that somebody gave keeps its letters.
+
+    Examples
+    --------
+    >>> opening("group 1 or group 2"), opening("no group"), opening("iPhone users")
+    ('Group 1 or group 2', 'No group', 'iPhone users')
+    """
+    return words[0].upper() + words[1:] if words.partition(" ")[0] in ("group", "no", "any") else words
+
+
 def share_of(part: int, whole: int) -> str:
     """Return a share in percent."""
     percent = 100 * part / max(whole, 1)

@@ -295,4 +295,4 @@ def test_says_when_it_has_not_converged():
 def test_a_report_of_several_matrices_is_drawn(tmp_path):
     views, _ = two_views()
     MECMdd(3, n_init=2, random_state=0).fit(views).report(views, tmp_path / "report.html")
-    assert "ω3" in (tmp_path / "report.html").read_text(encoding="utf-8")
+    assert "group 3" in (tmp_path / "report.html").read_text(encoding="utf-8")

@@ -218,7 +218,7 @@ def test_how_a_partition_is_shown():
     assert repr(p) == "CredalPartition(4 objects, 2 clusters, 2 focal sets and ∅)"
     assert repr(p[:1]).startswith("CredalPartition(1 object,")
     table = p._repr_html_()
-    assert "<tr><td>ω1</td><td>2</td></tr>" in table
+    assert "<tr><td>group 1</td><td>2</td></tr>" in table
     assert table.startswith(
         "<p>Of 4 objects in 2 groups, <b>3</b> clearly belong to one, <b>1</b> belong to no group.</p>"
     )

@@ -330,12 +330,12 @@ def test_groups_that_come_apart_are_named():
     )
     told = " ".join(section(shaken).sentences)
     assert "0 of 2 groups are found again" in told
-    assert "In other samples ω1, ω2 would dissolve: don't rely on them." in told
-    assert "The resamples disagree about 40 objects, most about 35 (ω2: from 0.00 to 1.00), 12 (ω1" in told
+    assert "In other samples group 1 and group 2 would dissolve: don't rely on them." in told
+    assert "The resamples disagree about 40 objects, most about 35 (group 2: from 0.00 to 1.00), 12 (group 1" in told
     one = replace(shaken, memberships=np.eye(2)[two], lower=ends[0] + 0.4, upper=ends[1] - 0.1)
     one.upper[3] = 1.0
     named = [f"p{i}" for i in range(40)]
-    assert "The resamples disagree about 1 object: p3 (ω1: from 0.40 to 1.00)." in section(one, named).sentences
+    assert "The resamples disagree about 1 object: p3 (group 1: from 0.40 to 1.00)." in section(one, named).sentences
     assert [wide["name"] for wide in section(one, named).facts()["calibration"]["least_sure"]] == ["p3"]
     out = np.array(before.masses)
     out[3] = [1.0, 0.0, 0.0]

@@ -66,7 +66,7 @@ def test_demo_writes_a_file_its_command_and_its_report(run: Run, name: str, file
 def test_demo_says_who_is_between_and_who_is_out(run: Run) -> None:
     code, out, _ = run("demo")
     assert code == 0
-    assert "1 lies between groups: object 6 (ω1 or ω2)." in out
+    assert "1 lies between groups: object 6 (group 1 or group 2)." in out
     assert "1 belongs to no group: object 12." in out
     assert {p.name for p in Path("softecm-demo").iterdir()} == {"command.txt", "points.csv", "result"}
     assert run("demo", "-q")[:2] == (0, "")  # a second time replaces the first
@@ -139,7 +139,7 @@ def test_a_code_for_missing_cells_is_asked_about_before_the_result_with_the_grou
     assert code == 0, err
     text = " ".join(out.split())
     assert "Warning: -99 appears in 15 cells of column 'a'" in text
-    tied = text.index("Warning: ω1: 10 of its 10 objects have -99 (15 rows have it).")
+    tied = text.index("Warning: Group 1: 10 of its 10 objects have -99 (15 rows have it).")
     assert text.index("Warning: -99 ") < tied < text.index("Of 90 objects")
 
 
@@ -152,7 +152,7 @@ def test_a_wrong_number_of_groups_is_doubted_and_the_right_one_is_not(run: Run, 
     for c in (2, 3, 4):
         assert run("cluster", path, "-c", c, "-o", f"found{c}")[0] == 0
         said[c] = " ".join(json.loads(Path(f"found{c}/summary.json").read_text())["warnings"])
-    assert re.search(r"ω\d falls into two parts: perhaps 3 groups\.", said[2])
+    assert re.search(r"Group \d falls into two parts: perhaps 3 groups\.", said[2])
     assert said[3] == ""
     assert "do not stand apart: perhaps 3 groups." in said[4]
 
@@ -166,7 +166,7 @@ def test_a_search_warns_of_a_group_between_two_others_and_not_of_another_number(
     code, out, err = run("cluster", path, "-c", "2-5", "-o", "found", "--metric", "sqeuclidean")
     assert code == 0, err
     (told,) = json.loads(Path("found/summary.json").read_text())["warnings"]
-    assert re.fullmatch(r"ω\d is small \(12 of 192 objects\) and lies midway between .* Try 3 groups\.", told)
+    assert re.fullmatch(r"Group \d is small \(12 of 192 objects\) and lies midway between .* Try 3 groups\.", told)
     assert told in " ".join(out.split())
 
 

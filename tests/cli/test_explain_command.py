@@ -18,7 +18,7 @@ def test_a_folder_is_explained(run: Run, two_groups: Path) -> None:
     assert "<h3>Rules</h3>" in Path("found/report.html").read_text(encoding="utf-8")
     code, out, err = run("explain", "found", "-o", "rules.json")
     assert code == 0, err
-    assert "ω1: " in out
+    assert "group 1: " in out
     assert "agreement with the groups" in " ".join(out.split())
     assert json.loads(Path("rules.json").read_text(encoding="utf-8"))["tree"]
     code, out, _ = run("explain", "found", two_groups, "--lam", "0", "--json", "-o", "rules.png")
@@ -36,7 +36,7 @@ def test_rules_of_sequences_count_their_steps_from_1(run: Run) -> None:
     assert made[0] == 0, made[2]
     code, out, err = run("explain", "paths")
     assert code == 0, err
-    assert re.search(r"ω\d: step [234] is (blog|shop)", out)
+    assert re.search(r"group \d: step [234] is (blog|shop)", out)
 
 
 def test_what_can_be_mended_is_said(run: Run, two_groups: Path) -> None:
@@ -80,7 +80,7 @@ def test_one_object_is_explained(run: Run, two_groups: Path) -> None:
     assert code == 0, err
     assert "far" in out.splitlines()[0]
     assert "weight" in out
-    assert len(re.findall(r"to ω[12], not ω[12]", out)) == 1  # the pull to the other is its negative
+    assert len(re.findall(r"to group [12], not group [12]", out)) == 1  # the pull to the other is its negative
     code, out, _ = run("explain", "found", "--object", "far", "--json")
     told = json.loads(out)
     assert (code, told["object"]) == (0, "far")

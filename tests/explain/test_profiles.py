@@ -88,17 +88,17 @@ def test_gaps_constants_and_small_groups_say_nothing_false(rng):
     told = profile(CredalPartition.from_hard(np.r_[np.repeat([0, 1], 19), [2, 2]]), X)
     assert {trait.column for trait in told if trait.distinguishes} == {"size"}
     assert told.sizes["ω3"] == 2
-    assert "too few to say" in str(told)
+    assert "too few to describe" in str(told)
     assert "nothing stands out" in str(profile(CredalPartition.from_hard(np.repeat([0, 1], 20)), X[["same"]]))
     nowhere = profile(CredalPartition.from_hard(np.r_[np.zeros(36, dtype=int), [-1] * 4]), X[["same"]])
-    assert "∅ (4 objects): outliers in different ways" in str(nowhere)
+    assert "no group (4 objects): outliers in different ways" in str(nowhere)
 
 
 def test_series_are_told_by_stretches_of_time(rng):
     X = rng.normal(size=(60, 80, 2))
     X[30:, 40:60, 1] += 3
     told = profile(CredalPartition.from_hard(np.repeat([0, 1], 30)), X, columns=["pulse", "heat"])
-    assert {trait.column for trait in told.of("ω2")} == {"heat at 50–62% of the time", "heat at 62–75% of the time"}
+    assert {trait.column for trait in told.of("ω2")} == {"heat in steps 41–50", "heat in steps 51–60"}
     ragged = [one[: 40 + i] for i, one in enumerate(X[:, :, 0])]
     assert len(profile(CredalPartition.from_hard(np.repeat([0, 1], 30)), ragged)) == 16
 
@@ -118,7 +118,7 @@ def test_dates_are_told_as_dates(rng):
         np.r_[rng.integers(0, 9, 20), rng.integers(400, 409, 20)], "D"
     )
     told = str(profile(CredalPartition.from_hard(np.repeat([0, 1], 20)), pd.DataFrame({"since": days})))
-    assert "ω1 (20 objects): since earlier (2020-03-0" in told
+    assert "group 1 (20 objects): since earlier (2020-03-0" in told
     assert "since later (2021-04-" in told
 
 
@@ -154,9 +154,9 @@ def test_a_sentence_for_each_group_names_the_nearest_and_what_differs():
         }
     )
     told = profile(CredalPartition.from_hard(y), table).sentences()
-    assert told["ω3"].startswith("ω3 has 40 objects (33%): ")
-    assert "spend 9000 € (elsewhere 1250 €)" in told["ω3"]
-    assert "pays card 100% (elsewhere 0%)" in told["ω3"]
+    assert told["ω3"].startswith("Group 3 has 40 objects (33%): ")
+    assert "spend 9000 € (others 1250 €)" in told["ω3"]
+    assert "pays card 100% (others 0%)" in told["ω3"]
     assert "; most like " in told["ω1"]
 
 
@@ -183,7 +183,7 @@ def test_a_column_of_noise_does_not_separate_a_group_from_its_nearest():
         table["spend"] = np.array([300.0, 450.0, 3000.0])[y] * np.exp(rng.normal(0, 0.05, 150))
         sentences = profile(CredalPartition.from_hard(y), table).sentences()
         assert [("but spend" in one, "but noise" in one) for one in sentences.values()] == [(True, False)] * 3
-        assert "most like ω2, but spend" in sentences["ω1"]
+        assert "most like group 2, but spend" in sentences["ω1"]
 
 
 def test_the_nearest_group_is_the_one_within_fewest_spreads():
@@ -192,7 +192,7 @@ def test_the_nearest_group_is_the_one_within_fewest_spreads():
     table = pd.DataFrame({"exact": np.array([0.0, 1.0, 0.05])[y], "wide": np.array([0.0, 0.0, 30.0])[y]})
     table["exact"] += rng.normal(0, 0.01, 120)  # ω2 is 100 spreads away, ω3 5 in this column and 3 in the other
     table["wide"] += rng.normal(0, 10, 120)
-    assert "; most like ω3, but exact" in profile(CredalPartition.from_hard(y), table).sentence("ω1")
+    assert "; most like group 3, but exact" in profile(CredalPartition.from_hard(y), table).sentence("ω1")
 
 
 def test_outliers_are_no_members_and_none_of_the_others():

@@ -105,7 +105,7 @@ def test_categories_dates_and_gaps(people):
     assert "height" not in told
     assert len(tree.mistakes_) <= 3
     dates = ExplanationTree().fit(partition.coarsen([(0, 2), (1,)]), frame[["height", "since"]])
-    assert dates.rules()[1].startswith("ω2: since > 2020-")
+    assert dates.rules()[1].startswith("group 2: since > 2020-")
     unknown = frame[["since", "height"]].iloc[:4].assign(height=None)
     assert dates.predict(unknown).tolist() == [(0,)] * 4  # by name, whatever the order; gaps go with most
 
@@ -198,7 +198,7 @@ def test_a_partition_out_of_a_file_has_the_same_rules_and_agreement():
 
 def test_one_set_one_leaf():
     tree = ExplanationTree().fit(CredalPartition.from_hard([0, 0, 0, 0]), np.arange(4.0)[:, None])
-    assert tree.rules() == ["ω1: always (4 objects, 1.00)"]
+    assert tree.rules() == ["group 1: always (4 objects, 1.00)"]
     nowhere = ExplanationTree().fit(CredalPartition.from_hard([-1, -1, -1]), np.arange(3.0)[:, None])
     assert len(nowhere.leaves_) == 1
 
@@ -207,7 +207,7 @@ def test_series_are_told_by_stretches_and_lists_agree(rng):
     group = np.repeat([0, 1], 15)
     series = rng.normal(size=(30, 24, 1)) + 9 * group[:, None, None] * (np.arange(24) > 15)[None, :, None]
     tree = ExplanationTree(cv=0).fit(CredalPartition.from_hard(group), series)
-    assert "of the time" in tree.export_text()
+    assert "steps 16–18 ≤" in tree.export_text()
     assert tree.predict(list(series)).tolist() == tree.predict(series).tolist()
 
 
@@ -219,7 +219,7 @@ def test_drawn_and_as_json(people):
     tree = ExplanationTree().fit(partition, frame)
     drawn = [text.get_text() for text in tree.plot().texts]
     assert {"yes", "no"} <= set(drawn)
-    assert sum(text.startswith("ω") for text in drawn) == len(tree.leaves_)
+    assert sum(text.startswith("group ") for text in drawn) == len(tree.leaves_)
     told = json.loads(json.dumps(tree.to_dict(), allow_nan=False))
     assert told["rules"] == tree.rules()
     assert told["representativeness"]["inf"] == tree.representativeness_[math.inf]
@@ -264,7 +264,7 @@ def test_outliers_of_whom_rules_say_nothing_are_not_passed_over():
     masses[:10, 1] = masses[10:20, 2] = masses[20, 0] = 1.0
     tree = ExplanationTree().fit(CredalPartition(masses, FocalSets.up_to(2, 1)), X)
     assert tree.nowhere_ == 1
-    assert tree.summary().endswith("no objects in the wrong group; no rule describes the 1 that belongs nowhere.")
+    assert tree.summary().endswith("no objects in the wrong group; no rule covers the 1 object that belongs nowhere.")
 
 
 @pytest.mark.parametrize("column", [[1.0] * 9 + [2.0] * 3 + [np.nan], ["a"] * 9 + ["b"] * 3 + [None]])

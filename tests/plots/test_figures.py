@@ -45,7 +45,12 @@ def test_the_mass_profile_shows_every_mass(rng: np.random.Generator) -> None:
     p = partition(12, 2, rng)
     ax = plots.mass_profile(p)
     np.testing.assert_allclose([line.get_ydata() for line in ax.lines], p.masses.T)
-    assert [t.get_text() for t in ax.get_legend().get_texts()] == ["∅", "ω1", "ω2", "Ω"]
+    assert [t.get_text() for t in ax.get_legend().get_texts()] == [
+        "no group",
+        "group 1",
+        "group 2",
+        "group 1 or group 2",
+    ]
 
 
 def test_names_of_clusters_reach_the_legend(rng: np.random.Generator) -> None:
@@ -55,7 +60,7 @@ def test_names_of_clusters_reach_the_legend(rng: np.random.Generator) -> None:
 
 def test_a_triangle_needs_three_clusters(rng: np.random.Generator) -> None:
     ax = plots.ternary(partition(20, 3, rng))
-    assert {t.get_text() for t in ax.texts} == {"ω1", "ω2", "ω3"}
+    assert {t.get_text() for t in ax.texts} == {"group 1", "group 2", "group 3"}
     with pytest.raises(ValueError, match="3 clusters"):
         plots.ternary(partition(5, 2, rng))
 
@@ -90,5 +95,5 @@ def test_hulls_hold_lower_inside_upper() -> None:
     p = CredalPartition([[0, 1, 0, 0]] * 3 + [[0, 0, 0, 1]], FocalSets.full(2))
     ax = plots.hulls(p, [[0, 0], [1, 0], [0, 1], [5, 5]])
     sizes = {patch.get_label(): len(patch.get_xy()) for patch in ax.patches}
-    assert sizes["surely ω1"] < sizes["possibly ω1"] + 1
-    assert "surely ω2" not in sizes
+    assert sizes["surely group 1"] < sizes["possibly group 1"] + 1
+    assert "surely group 2" not in sizes

@@ -179,7 +179,7 @@ def test_a_name_opens_its_explanation(browser: Any, tmp_path: Path) -> None:
     closed.click()
     details = browser.find_elements("css selector", ".detail")
     assert len(details) == 2  # the first is open from the start
-    assert "What pulls it to ω1, what to ω2" in details[1].text
+    assert "What pulls it to group 1, what to group 2" in details[1].text
     assert NASTY[1] in details[1].text
     quiet(browser)
 

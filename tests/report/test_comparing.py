@@ -21,14 +21,15 @@ def test_the_same_under_other_numbers_is_the_same():
     assert len(found.moved) == 0
     assert found.sentences() == [
         "Of 60 objects, 0 (0%) are in another set in B.",
-        "Groups have other names in B: ω1 of A is ω2 of B, ω2 of A is ω3 of B and ω3 of A is ω1 of B.",
+        "Groups have other names in B: group 1 of A is group 2 of B, group 2 of A is group 3 of B and group 3 of A is "
+        "group 1 of B.",
         "No group is split, merged, new or gone.",
     ]
     assert all(score == pytest.approx((1.0, 1.0, 1.0)) for score in found.scores.values())
     assert "Nobody" in found.html
     own, matched = (found.to_frame("pandas")[name].tolist() for name in ("after", "matched"))
-    assert own == [f"ω{k + 1}" for k in (THREE + 1) % 3]
-    assert matched == [f"ω{k + 1}" for k in THREE]
+    assert own == [f"group {k + 1}" for k in (THREE + 1) % 3]
+    assert matched == [f"group {k + 1}" for k in THREE]
 
 
 def test_a_new_group_is_named_and_outliers_are_in_no_group():
@@ -44,24 +45,29 @@ def test_a_new_group_is_named_and_outliers_are_in_no_group():
         names=("May", "June"),
     )
     assert found.sentences()[1:] == [
-        "Groups have other names in June: ω1 of May is ω4 of June, ω2 of May is ω3 of June and ω3 of May is ω2 of June.",
-        "ω1 is new in June: of its 6 objects 2 are in ω1, 2 are in ω2, 1 is in ω3 and 1 is in no group in May.",
+        "Groups have other names in June: group 1 of May is group 4 of June, group 2 of May is group 3 of June and "
+        "group 3 of May is group 2 of June.",
+        "Group 1 is new in June: of its 6 objects 2 are in group 1, 2 are in group 2, 1 is in group 3 and 1 is in no "
+        "group in May.",
         "Outliers: 2 in May, 2 in June, 1 in both.",
     ]
     assert found.table.tolist() == [[17, 0, 0, 2, 0], [0, 18, 0, 2, 0], [0, 0, 17, 1, 1], [0, 0, 0, 1, 1]]
-    assert found.facts["appeared"].keys() == {"ω1"}
-    assert "ω3 (ω2 of May)" not in found.html  # whoever stayed is not listed
+    assert found.facts["appeared"].keys() == {"group 1"}
+    assert "group 3 (group 2 of May)" not in found.html  # whoever stayed is not listed
     gone = compare(found.second, found.first)
     assert [sentence for sentence in gone.sentences() if "gone" in sentence] == [
-        "ω1 of A is gone in B: of its 6 objects 2 are in ω1, 2 are in ω2, 1 is in ω3 and 1 is in no group there."
+        "Group 1 of A is gone in B: of its 6 objects 2 are in group 1, 2 are in group 2, 1 is in group 3 and 1 is in "
+        "no group there."
     ]
 
 
 def test_a_group_of_new_objects_alone_is_new():
     before = CredalPartition(np.eye(4)[THREE + 1], FocalSets(3, ((0,), (1,), (2,))))
     after = CredalPartition(np.eye(5)[THREE + 1], FocalSets(4, ((0,), (1,), (2,), (3,))))
-    assert "ω4 is new in B: none of its objects are in A." in compare(before, after, alone=(0, 40)).sentences()
-    assert "ω4 of A is gone in B: none of its objects are there." in compare(after, before, alone=(40, 0)).sentences()
+    assert "Group 4 is new in B: none of its objects are in A." in compare(before, after, alone=(0, 40)).sentences()
+    assert (
+        "Group 4 of A is gone in B: none of its objects are there." in compare(after, before, alone=(40, 0)).sentences()
+    )
     assert "No group is split, merged, new or gone." in compare(before, after).sentences()
 
 
@@ -69,18 +75,18 @@ def test_a_move_is_shown_under_the_names_of_both():
     moved = (THREE + 1) % 3
     moved[0] = 2
     found = compare(CredalPartition.from_hard(THREE), CredalPartition.from_hard(moved))
-    assert "ω3 (ω2 of A)" in found.html
-    assert "<td>ω3 (ω2 of A)</td>" in found._repr_html_()
+    assert "group 3 (group 2 of A)" in found.html
+    assert "<td>group 3 (group 2 of A)</td>" in found._repr_html_()
 
 
 def test_splits_merges_and_who_moved():
     two = np.where(THREE == 2, 1, THREE)
     found = compare(CredalPartition.from_hard(THREE), CredalPartition.from_hard(two), names=("old", "new"))
-    assert found.merges == {"ω2": ["ω2", "ω3"]}
+    assert found.merges == {"group 2": ["group 2", "group 3"]}
     assert found.splits == {}
     back = compare(CredalPartition.from_hard(two), CredalPartition.from_hard(THREE))
-    assert list(back.splits) == ["ω2"]
-    assert len(back.splits["ω2"]) == 2
+    assert list(back.splits) == ["group 2"]
+    assert len(back.splits["group 2"]) == 2
     assert len(back.moved) == 20
     value, low, high = back.scores["same set"]
     assert value == pytest.approx(2 / 3)
@@ -140,7 +146,7 @@ def test_groups_of_other_objects_are_matched_by_their_prototypes():
     ids = [f"p{i}" for i in range(400)], [f"p{i}" for i in range(300, 906)]
     found = compare(*models, data=(data[0][0], stray), ids=ids, names=("May", "June"))
     names = [
-        {g: f"ω{np.bincount(m.labels_[: len(y)][y == g]).argmax() + 1}" for g in np.unique(y).tolist()}
+        {g: f"group {np.bincount(m.labels_[: len(y)][y == g]).argmax() + 1}" for g in np.unique(y).tolist()}
         for m, (_, y) in zip(models, data, strict=True)
     ]
     assert (found.vanished, found.appeared) == ((names[0][2],), (names[1][4],))
@@ -151,7 +157,7 @@ def test_groups_of_other_objects_are_matched_by_their_prototypes():
     assert sentences[0] == "May has 400 objects, June has 606: a group grew or shrank if its share of them did."
     assert any(line.endswith("grew from 25% to 43% (100 → 260 objects).") for line in sentences)
     assert any(line.endswith("kept about the same share (25% → 21%, 100 → 130 objects).") for line in sentences)
-    assert f"{names[1][4]} of June (17%, 100 objects) is new." in sentences
+    assert f"{names[1][4].capitalize()} of June (17%, 100 objects) is new." in sentences
     assert sentences[-1] == "In no group: 0 (0%) in May, 1 (0.2%) in June."
     assert len(found.moved) == 100  # the ids of May's last hundred are those of others in June
     assert found.moved[0][1] == names[0][3]

@@ -39,12 +39,16 @@ def test_pulls_add_up_to_differences_of_distances(model: SoftECM) -> None:
 @pytest.mark.parametrize(
     ("i", "told"),
     [
-        (0, r"^p0 clearly belongs to ω\d \(belief 1\.00\): .*height \(.*pull it to ω\d\.$"),
+        (0, r"^p0 clearly belongs to group \d \(belief 1\.00\): .*height \(.*pull it to group \d\.$"),
         (
             91,
-            r"^p91 lies between ω2 and ω3 \(belief .*it is closest to the prototype between ω2 and ω3; .*pulls? it to ω",
+            r"^p91 lies between group 2 and group 3 \(belief .*it is closest to the prototype between group 2 and group 3; "
+            r".*pulls? it to group ",
         ),
-        (97, r"^p97 belongs to no group \(mass .*; the closest is ω\d: it is far from ω\d, mostly in .*%\)\.$"),
+        (
+            97,
+            r"^p97 belongs to no group \(mass .*; the closest is group \d: it is far from group \d, mostly in .*%\)\.$",
+        ),
         (-1, r"^p98 belongs to no group"),
     ],
 )
@@ -63,7 +67,7 @@ def test_what_makes_an_outlier_is_not_called_noise() -> None:
     assert "mostly in x1 (100%)" in str(found)
     assert not any(pull.noise for pull in found.pulls)
     assert [pull.column for pull in model.explain_object(X, 1).pulls if pull.noise] == ["x1"]
-    assert "x1 does not separate them beyond chance." in str(model.explain_object(X, 1))
+    assert "x1 tells these two groups apart no better than chance." in str(model.explain_object(X, 1))
 
 
 def test_three_candidates_share_the_pull():
@@ -157,7 +161,7 @@ def test_no_sentence_contradicts_itself(rng: np.random.Generator) -> None:
         far = float(rng.random()) * (rng.random() < 0.5)
         masses = rng.dirichlet([0.4] * 4).tolist()
         said = told(masses, rng.normal(size=3).tolist(), far, tuple(rng.random(2)))
-        (to,) = re.findall(r"belongs to (ω\d)|$", said)[:1]
+        (to,) = re.findall(r"belongs to (group \d)|$", said)[:1]
         if "nowhere" not in said and "no group (mass" not in said:
             assert "far from" not in said
         if to:
@@ -167,11 +171,11 @@ def test_no_sentence_contradicts_itself(rng: np.random.Generator) -> None:
 def test_what_an_object_rather_belongs_to_it_is_not_far_from():
     said = told([0.35, 0.45, 0.2, 0.0], [2.0, -0.1, 0.0], 0.62, (1.0, 3.0))
     assert said == (
-        "Ann rather belongs to ω1 (belief 0.69): c0 (1) pulls it to ω1. It may belong to no group: most of "
+        "Ann rather belongs to group 1 (belief 0.69): c0 (1) pulls it to group 1. It may belong to no group: most of "
         "its distance comes from c0 (62%)."
     )
     alone = told([0.0, 0.6, 0.4, 0.0], [-2.0, 0.1, 0.0], 0.0, (3.0, 1.0))
-    assert alone.endswith("c0 (1) pulls it to ω2, but sets that contain ω1 have more of its mass.")
+    assert alone.endswith("c0 (1) pulls it to group 2, but sets that contain group 1 have more of its mass.")
 
 
 def test_sentences_of_random_tables_agree_with_themselves(rng: np.random.Generator) -> None:
@@ -183,7 +187,7 @@ def test_sentences_of_random_tables_agree_with_themselves(rng: np.random.Generat
         found = fitted.explain_object(frame, i)
         words.add(found.decision.word)
         if found.decision.word == "nowhere":
-            assert f"the closest is {('ω1', 'ω2')[near[i]]}" in str(found)
+            assert f"the closest is {('group 1', 'group 2')[near[i]]}" in str(found)
         else:
             assert "far from" not in str(found)
         assert str(found).startswith(f"Object {i + 1} (X[{i}]) ")
@@ -211,7 +215,7 @@ def test_where_all_objects_are_nowhere_there_is_an_answer_or_a_sentence() -> Non
     assert model.decisions().counts()["nowhere"] == 40
     assert "belongs to no group" in model.explain_object(X, 0).sentence
     assert profile(model.partition_, X).sentences() == {
-        "∅": "∅ has 40 objects (100%): too few others to compare with (3 needed)."
+        "∅": "No group fits 40 objects (100%): too few others to compare with (at least 3 needed)."
     }
     assert (calibrate(model, X, n_boot=19).decisions().words == "nowhere").all()
     assert "0 (0%) are in another set" in compare(model.partition_, model.partition_).sentences()[0]

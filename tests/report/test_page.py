@@ -208,8 +208,8 @@ def test_far_values_do_not_squeeze_the_marks_of_prototypes() -> None:
 
 
 def test_the_objective_of_the_kept_start_is_told_from_that_of_the_end() -> None:
-    assert "groups alone" in data(history=[3.0, 1.7]).html
-    assert "groups alone" not in data().html
+    assert "on the single groups" in data(history=[3.0, 1.7]).html
+    assert "on the single groups" not in data().html
 
 
 def test_warnings_stand_above_the_result() -> None:

@@ -67,7 +67,7 @@ def test_no_cell_and_no_name_is_in_the_page_or_its_facts(model: Any) -> None:
 
 def test_what_the_groups_are_is_still_said(model: Any) -> None:
     page = report.build(model, TABLE, values=False)
-    assert re.search(r"ω\d has \d+ objects \(\d+%\): [^<]*income higher", page.html)
+    assert re.search(r"Group \d has \d+ objects \(\d+%\): [^<]*income higher", page.html)
     assert "1 warning is hidden" in report.build(model, TABLE, values=False, warnings=["x"]).html
     facts = page.facts
     assert {trait["column"] for trait in facts["profiles"]["ω1"]} >= {"income", "hired"}  # type: ignore[index]

@@ -49,7 +49,7 @@ def test_dates_are_dates_everywhere(page: ReportData) -> None:
     bought = next(a for a in page.attributes if a.name == "bought")
     assert bought.kind == "date"
     assert re.search(r'<span class="num">202\d-\d\d-\d\d</span><span class="rule"', page.html)
-    assert re.search(r"[:;] bought 20\d\d-\d\d-\d\d \(elsewhere 20\d\d-\d\d-\d\d\)", page.html)
+    assert re.search(r"[:;] bought 20\d\d-\d\d-\d\d \(others 20\d\d-\d\d-\d\d\)", page.html)
     facts = json.loads(page.html.split('id="data">')[1].split("</script>")[0])
     levels = next(c["levels"] for c in facts["columns"] if c["name"] == "bought")
     assert levels == sorted({str(day) for day in TABLE["bought"]})
@@ -71,12 +71,12 @@ def test_columns_that_distinguish_come_first() -> None:
 
 def test_prototypes_lack_columns_that_were_set_aside(page: ReportData) -> None:
     assert set(headings(page.html)) == set(TABLE) - {"noise"}
-    assert "those that say nothing about the groups are left out" in page.html
+    assert "those that do not distinguish them are left out" in page.html
 
 
 def test_what_each_group_is_is_said(page: ReportData) -> None:
     told = page.html.split("What each group is")[1].split("</ul>")[0]
-    assert "; kind plain 100% (elsewhere 0%)" in told
+    assert "; kind plain 100% (others 0%)" in told
     assert "noise" not in told
 
 

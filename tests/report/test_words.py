@@ -11,8 +11,8 @@ from softecm.report.words import counted_sentences, sentence
 def test_few_objects_are_named() -> None:
     p = CredalPartition([[0, 1, 0, 0], [0, 0, 0, 1], [1, 0, 0, 0]], FocalSets.full(2))
     assert three_sentences(p, ["a", "b", "c"]) == (
-        "Of 3 objects, 1 (33%) clearly belongs to one of 2 groups: 1 to ω1 and 0 to ω2.",
-        "1 lies between groups: b (ω1 or ω2).",
+        "Of 3 objects, 1 (33%) clearly belongs to one of 2 groups: 1 to group 1 and 0 to group 2.",
+        "1 lies between groups: b (group 1 or group 2).",
         "1 belongs to no group: c.",
     )
 
@@ -22,7 +22,7 @@ def test_many_objects_are_counted() -> None:
     p = CredalPartition(np.eye(7)[sets], FocalSets.up_to(3, 2))
     groups, between, out = three_sentences(p, [str(i) for i in range(len(p))], noun="series")
     assert groups.startswith("Of 5\u202f044 series, 5\u202f010 (99.3%) clearly belong")
-    assert between == "29 lie between groups, most often between ω1 and ω2 (20)."
+    assert between == "29 lie between groups, most often between group 1 and group 2 (20)."
     assert out == "5 belong to no group; farthest out: series 0, 1 and 2."
 
 
@@ -51,7 +51,7 @@ def test_merged_groups_come_first() -> None:
 
 def test_one_cluster_and_many_clusters_read_well() -> None:
     one = three_sentences(CredalPartition.from_hard([0, 0]), ["a", "b"])[0]
-    assert one == "There is one group, ω1. All 2 objects clearly belong to it."
+    assert one == "There is one group. All 2 objects clearly belong to it."
     assert " and 5 to the other 5." in three_sentences(CredalPartition.from_hard(range(10)), list("abcdefghij"))[0]
 
 
@@ -59,7 +59,7 @@ def test_clearly_is_not_said_of_the_undecided() -> None:
     masses = [[0, 0.9, 0.1, 0], [0, 0.6, 0.4, 0], [0, 0.4996, 0.4973, 0.0031], [0, 0.5, 0.49, 0.01]]
     first = three_sentences(CredalPartition(masses, FocalSets.full(2)), list("abcd"))[0]
     assert first == (
-        "Of 4 objects, 1 (25%) clearly belongs to one of 2 groups: 1 to ω1 and 0 to ω2. "
+        "Of 4 objects, 1 (25%) clearly belongs to one of 2 groups: 1 to group 1 and 0 to group 2. "
         "1 rather belongs to one and 2 are undecided."
     )
     strict = three_sentences(CredalPartition(masses, FocalSets.full(2)), list("abcd"), clear=0.95)[0]
@@ -68,11 +68,12 @@ def test_clearly_is_not_said_of_the_undecided() -> None:
 
 def test_a_view_is_quoted_only_where_it_says_something_else() -> None:
     parts = (
-        Part("texture", "closest to ω1", "", "", 2.0),
-        Part("slope", "closest to ω3", "", "", 1.0),
-        Part("shape", "closest to ω2", "", "", -1.0),
+        Part("texture", "closest to group 1", "", "", 2.0),
+        Part("slope", "closest to group 3", "", "", 1.0),
+        Part("shape", "closest to group 2", "", "", -1.0),
     )
     told = sentence("a", Decision("rather", "ω1", 0.7), Explanation(1, 2, 1.0, 3.0, parts), FocalSets.full(3), "series")
     assert told == (
-        "a rather belongs to ω1 (belief 0.70): texture and slope (closest to ω3) pull it to ω1, shape pulls it to ω2."
+        "a rather belongs to group 1 (belief 0.70): texture and slope (closest to group 3) pull it to group 1, "
+        "shape pulls it to group 2."
     )

@@ -54,7 +54,7 @@ def test_drawn(some):
     partition = CredalPartition.from_hard(labels)
     ax = silhouette_bars(partition, silhouettes(partition, d))
     assert (ax.get_xlabel(), len(ax.patches)) == ("silhouette", 40)
-    assert any(text.get_text().startswith("ω1 ") for text in ax.texts)
+    assert any(text.get_text().startswith("group 1 ") for text in ax.texts)
     with pytest.raises(ValueError, match="widths must hold silhouettes of the partition's 3 objects; got 40"):
         silhouette_bars(partition[:3], silhouettes(partition, d))
 

@@ -19,7 +19,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from softecm._checks import make_frame
 from softecm._engine import all_or_nothing
-from softecm._text import meant
+from softecm._text import listed, meant
 from softecm._warnings import CollapseWarning, EmptyClusterWarning, NowhereWarning, warn
 from softecm._wording import literal, option
 from softecm.algorithms.parameters import EstimatorFacts, OwnParameters, checked
@@ -220,9 +220,9 @@ class EvidentialClusterer(EstimatorFacts, ClusterMixin, BaseEstimator):
             held = self.partition_.masses.sum(0) @ self.focal_sets_.with_empty  # plausibility, summed
         empty = np.flatnonzero(held < 1e-6 * len(self.partition_) / len(held))
         if len(empty):
-            named = ", ".join(self.focal_sets_.cluster_names[k] for k in empty)
+            who = listed([self.focal_sets_.group_names[k] for k in empty], "and")
             warn(
-                f"clusters {named} have no mass: fewer groups were found than {option('n_clusters', len(held))}. "
+                f"no mass is on {who}: fewer groups were found than {option('n_clusters', len(held))}. "
                 f"Use fewer clusters, a larger {option('delta')}, or more restarts ({option('n_init')}).",
                 EmptyClusterWarning,
             )
@@ -551,7 +551,7 @@ class PrototypeClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Evid
         >>> X = np.array([[0.0, 0], [0, 1], [1, 0], [9, 9], [9, 8], [8, 9], [4, 5]])
         >>> model = SoftECM(2, random_state=0).fit(X)
         >>> print(model.explain_object(X, 1))
-        Object 2 (X[1]) clearly belongs to ω1 (belief 1.00): x0 (0) and x1 (1) pull it to ω1.
+        Object 2 (X[1]) clearly belongs to group 1 (belief 1.00): x0 (0) and x1 (1) pull it to group 1.
         """
         from softecm.report.object_explanation import explain_object
 

@@ -544,13 +544,13 @@ class LinkableFamily(PrototypeFamily):
     def _say_drift(self, past: Past, jump: Jump | None) -> None:
         before = getattr(self, "drift_", np.zeros(0))
         self._past, self.drift_ = past, past.drift(self.model_)
-        unsure, names = past.unsure(), self.focal_sets_.cluster_names
+        unsure, names = past.unsure(), self.focal_sets_.group_names
         steps = [np.floor((drift - unsure).clip(0.0) / FAR) for drift in (before, self.drift_) if len(drift)]
         messages = []
         if steps[-1].max(initial=0.0) > (steps[0].max(initial=0.0) if len(steps) > 1 else 0.0):
             furthest = int((self.drift_ - unsure).argmax())
             messages.append(
-                f"cluster {names[furthest]} has moved by {self.drift_[furthest]:.2g} times the usual distance of "
+                f"{names[furthest]} has moved by {self.drift_[furthest]:.2g} times the usual distance of "
                 "an object to its cluster since the first batch (drift_): earlier statements about it may no "
                 "longer hold. Refit to measure from here."
             )
@@ -558,7 +558,7 @@ class LinkableFamily(PrototypeFamily):
             called = self.model_.space.number_names
             column = called[jump.coordinate] if called else f"coordinate {jump.coordinate}"
             messages.append(
-                f"this batch's objects of cluster {names[jump.cluster]} lie {jump.spreads:.2g} of their own "
+                f"this batch's objects of {names[jump.cluster]} lie {jump.spreads:.2g} of their own "
                 f"spreads from the cluster's earlier place, in {column}: check whether they are still the same "
                 "group."
             )

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from softecm._checks import is_whole
-from softecm._text import meant, some_of
+from softecm._text import listed, meant, some_of
 from softecm._wording import literal, option, worded
 
 __all__ = ["FocalSets"]
@@ -24,6 +24,7 @@ Names: TypeAlias = Sequence[str] | Mapping[int | str, str] | None
 
 # With more sets, a mass matrix of a few thousand objects no longer fits into memory.
 MOST_SETS = 2**16 - 1
+MOST_NAMED = 3  # clusters, up to which the set of all of them names each
 GROUPS = "Use 2 or more to find groups."
 PAIRS = "2 is usual: clusters and the pairs between them; {none} takes all sets."
 
@@ -320,6 +321,44 @@ class FocalSets:
         """Names of the clusters, (c,): their own names, or ω1, ω2, … counted from 1, as in the literature."""
         return self.names or tuple(f"ω{k + 1}" for k in range(self.n_clusters))
 
+    @property
+    def group_names(self) -> tuple[str, ...]:
+        """What sentences and figures call them, (c,): their own names, or group 1, group 2, …."""
+        return self.names or tuple(f"group {k + 1}" for k in range(self.n_clusters))
+
+    def in_words(self, names: Sequence[str] | None = None) -> tuple[str, ...]:
+        """The columns of a mass matrix for readers who know no set theory, the empty set first.
+
+        Parameters
+        ----------
+        names : sequence of str, optional
+            Names of the clusters; by default ``group_names``.
+
+        Examples
+        --------
+        >>> FocalSets.full(2).in_words()
+        ('no group', 'group 1', 'group 2', 'group 1 or group 2')
+        """
+        known = self._called(self.group_names if names is None else names)
+        return (
+            "no group",
+            *("any group" if self._holds_all(a) else listed([known[k] for k in a], "or") for a in self.sets),
+        )
+
+    def _called(self, names: Sequence[str]) -> list[str]:
+        if len(names) != self.n_clusters:
+            raise ValueError(f"names must have one entry for each of the {self.n_clusters} clusters; got {len(names)}.")
+        return [str(name) for name in names]
+
+    def between(self, column: int) -> str:
+        """The clusters of a column of a mass matrix, joined by "and"."""
+        members = self.sets[column - 1]
+        return "all groups" if self._holds_all(members) else listed([self.group_names[k] for k in members], "and")
+
+    def _holds_all(self, members: ClusterSet) -> bool:
+        """Whether a set has all clusters, and too many to name."""
+        return len(members) == self.n_clusters > MOST_NAMED
+
     def labels(self, names: Sequence[str] | None = None, *, ascii: bool = False) -> tuple[str, ...]:
         """Return readable names of the columns of a mass matrix, the empty set first.
 
@@ -340,13 +379,11 @@ class FocalSets:
         ('empty', 'w1', 'w2', 'Omega')
         """
         empty, letter, union, everything = ("empty", "w", "+", "Omega") if ascii else ("∅", "ω", "∪", "Ω")
-        if names is None:
-            names = self.names or [f"{letter}{k + 1}" for k in range(self.n_clusters)]
-        elif len(names) != self.n_clusters:
-            raise ValueError(f"names must have one entry for each of the {self.n_clusters} clusters; got {len(names)}.")
+        letters = self.names or [f"{letter}{k + 1}" for k in range(self.n_clusters)]
+        known = self._called(letters if names is None else names)
         whole = self.n_clusters if self.n_clusters > 1 else 0  # a single cluster keeps its own name
         readable = (
-            everything if len(members) == whole else union.join(str(names[k]) for k in members) for members in self.sets
+            everything if len(members) == whole else union.join(known[k] for k in members) for members in self.sets
         )
         return (empty, *readable)
 

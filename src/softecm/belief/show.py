@@ -76,10 +76,9 @@ def _values(column: Any) -> Any:
 def html_table(partition: CredalPartition) -> str:
     """Summarize the decisions in words, then count objects per set, without empty sets."""
     table = partition.decisions().table()
-    clusters, counts = partition.focal_sets.cluster_names, table.sum(0)
+    none, *sets = zip(partition.focal_sets.in_words(), table.sum(0).tolist(), strict=True)
     totals = assignments.counts_of(table)
-    sets = [*(" or ".join(clusters[k] for k in members) for members in partition.focal_sets.sets), "no group"]
-    named = [(name, n) for name, n in zip(sets, [*counts[1:].tolist(), int(counts[0])], strict=True) if n]
+    named = [(name, count) for name, count in (*sets, none) if count]
     if len(named) > ROWS_IN_HTML:  # there may be many sets: keep the largest
         named.sort(key=lambda row: -row[1])
         rest = named[ROWS_IN_HTML - 1 :]

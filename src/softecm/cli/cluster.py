@@ -16,7 +16,7 @@ from softecm.belief.totals import PartitionTotals
 from softecm.cli import algorithms, links, outcome
 from softecm.cli.commands import ClusterOptions
 from softecm.cli.fitting import FittedFile, fit, fit_with_checkpoints
-from softecm.cli.metric import far_value_remarks, groups_of_codes, metric_for
+from softecm.cli.metric import far_value_remarks, groups_of_codes, metric_for, with_names
 from softecm.cli.options import INVOCATION, Params, several, several_or
 from softecm.cli.problems import Problem, mendable
 from softecm.cli.screen import consoles, print_json, say_understood
@@ -109,6 +109,7 @@ def run(options: ClusterOptions) -> None:
     if request.names is not None:
         with mendable(ValueError):
             fitted.model.rename(request.names)
+        fitted = replace(fitted, warnings=tuple(with_names(text, request.names) for text in fitted.warnings))
 
     def fill(work: Path) -> tuple[PartitionTotals, dict[str, object]]:
         fitted.model.save(work / "model.safetensors")  # first: from it the rest can be made again

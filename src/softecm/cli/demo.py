@@ -40,7 +40,7 @@ def run(options: DemoOptions) -> None:
         (work / COMMAND).write_text(f"{command}\n", encoding="utf-8")
 
     to_folder(folder, fill, force=True)
-    about = f"  {example.about}, in {folder}. Replace the file by your own and run:"
+    about = f"  {example.about}, in {folder}. Replace the file with your own and run:"
     out.print(Text.assemble(("softecm demo", "bold"), about))
     out.print(Text(f"  {command}", style="bold"))
     out.print()
@@ -163,7 +163,7 @@ def _table(path: Path, head: Sequence[str], rows: Iterable[Sequence[object]]) ->
 
 EXAMPLES: Mapping[str, Example] = {
     "points": Example(
-        "twelve points: two diamonds, 6 midway, 12 far away", "points.csv", ("-c", "2", "--id", "object"), points
+        "twelve points (two diamonds; 6 is midway, 12 far away)", "points.csv", ("-c", "2", "--id", "object"), points
     ),
     "customers": Example("customers, with missing values, noise and outliers", "customers.csv", ("-c", "4"), customers),
     "series": Example(

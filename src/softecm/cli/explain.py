@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -80,7 +80,8 @@ def run_object(path: Path, name: str) -> None:
     out.print(Text(explanation.sentence))
     rows = explanation.to_frame("pandas")
     if len(rows) > 1:
-        shown = _once(rows, explanation.candidates)
+        focal = folder.partition.focal_sets
+        shown = _once(rows, explanation.candidates, dict(zip(focal.cluster_names, focal.group_names, strict=True)))
         table = Table(*shown.columns, box=None, pad_edge=False, header_style="dim")
         places = _decimals(max(abs(pull) for one in explanation.pulls for pull in one.towards))
         for row in shown.head(SHOWN).itertuples(index=False):
@@ -95,12 +96,13 @@ def run_object(path: Path, name: str) -> None:
     print_json({"object": explanation.name, "sentence": explanation.sentence, "columns": rows.to_dict("records")})
 
 
-def _once(rows: pd.DataFrame, candidates: Sequence[str]) -> pd.DataFrame:
-    """Of two candidates one column of pulls: the other is its negative."""
-    if len(candidates) != 2:
-        return rows
-    one, other = candidates
-    return rows.drop(columns=f"to {other}").rename(columns={f"to {one}": f"to {one}, not {other}"})
+def _once(rows: pd.DataFrame, candidates: Sequence[str], names: Mapping[str, str]) -> pd.DataFrame:
+    """The groups by these names, and of two candidates one column of pulls: the other is its negative."""
+    heads = {f"{word} {one}": f"{word} {names[one]}" for one in candidates for word in ("to", "at")}
+    if len(candidates) == 2:
+        one, other = candidates
+        rows, heads[f"to {one}"] = rows.drop(columns=f"to {other}"), f"to {names[one]}, not {names[other]}"
+    return rows.rename(columns=heads)
 
 
 def _decimals(largest: float) -> int:

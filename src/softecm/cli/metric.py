@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
@@ -9,7 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from softecm._checks import check_choice
-from softecm._text import counted, meant, some_of
+from softecm._text import counted, meant, opening, some_of
 from softecm.cli.options import CommonSettings, number_or
 from softecm.cli.problems import Problem, mendable
 from softecm.readers import Loaded
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
 
 ALL_OF_IT = 0.9  # of a group: the code makes it
 SOME_OF_IT = 0.25  # the same of the outliers
+GROUP = re.compile(r"(?<!['\w])(?:[Gg]roup |ω)([1-9]\d{0,5})\b")  # a group without a name in a sentence
 
 #: How ``--scale`` may have columns of numbers, and what is said of it.
 SCALES = {
@@ -189,7 +191,7 @@ def groups_of_codes(choice: MetricChoice, loaded: Loaded, model: SoftECM) -> tup
     with mendable(ValueError, TypeError):
         codes = rows_of_codes(choice.metric, loaded.data)
     decisions = model.partition_.decisions()
-    names = decisions.focal_sets.labels()
+    names = decisions.focal_sets.in_words()
     sentences = []
     for code, rows in codes:
         for column in np.unique(decisions.columns[rows]):
@@ -200,11 +202,22 @@ def groups_of_codes(choice: MetricChoice, loaded: Loaded, model: SoftECM) -> tup
             size, value, held = int(own.sum()), f"{code.value:.0f}", f"({int(rows.sum())} rows have it)"
             outliers = f"{both} of the {size} outliers have {value} {held}."
             sentences.append(
-                f"{names[column]}: {both} of its {size} objects have {value} {held}." if column else outliers
+                f"{opening(names[column])}: {both} of its {size} objects have {value} {held}." if column else outliers
             )
     return tuple(sentences)
 
 
 def capitalized(text: str) -> str:
     """What the library warns of, as a sentence of its own."""
-    return text[:1].upper() + text[1:] if text[:1].isascii() else text  # ω1 stays ω1
+    return text[:1].upper() + text[1:]
+
+
+def with_names(text: str, names: Sequence[str]) -> str:
+    """A sentence about groups that had no names, with these names; a column's name in quotes stays.
+
+    Examples
+    --------
+    >>> with_names("Group 2 falls into two parts; column 'group 1' does not.", ["calm", "busy"])
+    "busy falls into two parts; column 'group 1' does not."
+    """
+    return GROUP.sub(lambda match: names[int(match[1]) - 1] if int(match[1]) <= len(names) else match[0], text)

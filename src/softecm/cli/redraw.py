@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import csv
 import io
-import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
@@ -13,6 +12,7 @@ from rich.text import Text
 from softecm.belief import FocalSets
 from softecm.belief.focal import Names
 from softecm.cli.commands import RenameOptions, ReportOptions
+from softecm.cli.metric import with_names
 from softecm.cli.options import several
 from softecm.cli.problems import Problem, mendable
 from softecm.cli.result_folder import BY_BLOCKS, GONE, NUMBER, ResultFolder, Summary, harmless, write_json
@@ -88,17 +88,16 @@ def _new_names(names: Sequence[str], old: Sequence[str]) -> Names:
 def _renamed_summary(summary: Summary, old: FocalSets, new: FocalSets) -> Summary:
     """The summary with other names for groups and sets."""
     sets = dict(zip(old.labels(), new.labels(), strict=True))
-    clusters = {} if old.names else dict(zip(old.cluster_names, new.cluster_names, strict=True))
+    words = dict(zip([*old.labels(), *old.in_words()], [*new.in_words()] * 2, strict=True))
     after = summary.copy()
     after["cluster_names"] = list(new.cluster_names)
     after["objects_by_set"] = {sets.get(name, name): n for name, n in summary.get("objects_by_set", {}).items()}
     after["profiles"] = {sets.get(name, name): traits for name, traits in summary.get("profiles", {}).items()}
     after["group_sentences"] = {
-        sets.get(name, name): renamed(text, sets) for name, text in summary.get("group_sentences", {}).items()
+        sets.get(name, name): renamed(text, words) for name, text in summary.get("group_sentences", {}).items()
     }
-    after["warnings"] = [  # names that people gave are not looked for in sentences
-        re.sub(r"ω\d+", lambda match: clusters.get(match[0], match[0]), text) for text in summary.get("warnings", [])
-    ]
+    if not old.names:  # names that people gave are not looked for in sentences
+        after["warnings"] = [with_names(text, new.cluster_names) for text in summary.get("warnings", [])]
     return after
 
 

@@ -17,7 +17,6 @@ from softecm.belief import FocalSets
 from softecm.cli.options import INVOCATION
 from softecm.plots import set_colors
 from softecm.report.sections.columns import columns_shown
-from softecm.report.words import plain
 
 if TYPE_CHECKING:
     from softecm.distances.auto import MetricChoice
@@ -64,7 +63,7 @@ def print_json(facts: Mapping[str, object]) -> None:
 
 def counts_table(focal: FocalSets, counts: Sequence[int], most: int = 14) -> Table:
     """How many objects each set has, with bars."""
-    colors = set_colors(focal)
+    colors, names = set_colors(focal), focal.in_words()
     columns = [j for j in [*range(1, len(focal) + 1), 0] if counts[j] or 1 <= j <= focal.n_clusters]
     table = Table(box=None, show_header=False, pad_edge=False, padding=(0, 2, 0, 0))
     table.add_column()
@@ -72,7 +71,7 @@ def counts_table(focal: FocalSets, counts: Sequence[int], most: int = 14) -> Tab
     table.add_column()
     for j in columns[:most]:
         bar = Text(("█" if j else "·") * round(30 * counts[j] / max(counts)), style="" if j == 0 else colors[j])
-        table.add_row(plain(focal, j), grouped(counts[j]), bar)
+        table.add_row(names[j], grouped(counts[j]), bar)
     if len(columns) > most:
         table.add_row("other sets", grouped(sum(counts[j] for j in columns[most:])), "")
     return table

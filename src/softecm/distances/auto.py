@@ -47,7 +47,7 @@ CATEGORIES = "numbers are scaled, categories count when they differ"
 GAPS = "missing values are skipped, numbers are scaled"
 UNITS = "the columns are in different units, so each is scaled"
 ALIKE = "the columns are in comparable units and used unscaled"
-VIEWS = "every view counts alike"
+VIEWS = "all views count alike"
 SPARSE = "sparse rows are used unscaled"
 REQUESTED = "as specified"
 
@@ -206,7 +206,7 @@ def choose_views(X: object, chosen: Mapping[str, MetricChoice] | None = None) ->
         )
     known = chosen or {}
     choices = {name: known.get(name) or _one_view(part.filled(part.present(name))) for name, part in views.items()}
-    listed = "; ".join(f"{name!r} {choice.name}: {choice.reason}" for name, choice in choices.items())
+    listed = "; ".join(f"{name!r} by {choice.name} ({choice.reason})" for name, choice in choices.items())
     away = {column: reason for choice in choices.values() for column, reason in choice.left_out.items()}
     return MetricChoice(Combined({name: choice.metric for name, choice in choices.items()}), f"{VIEWS}: {listed}", away)
 

@@ -327,12 +327,12 @@ def sentence(metric: Mixed, relevance: Relevance) -> str:
     if not relevance.pays.any():
         return f"all columns count alike, because no two columns agree on {metric.n_clusters} groups"
     aside = [name for name, pays in zip(metric.names, relevance.pays, strict=True) if not pays]
-    numbers = "; numbers count by their spread within groups" if metric.scaling == SCALINGS[0] else ""
+    numbers = "; numbers are scaled by their spread within groups" if metric.scaling == SCALINGS[0] else ""
     if not aside:
         return f"every column is relevant to the groups{numbers}"
     more = f" and {len(aside) - SHOWN} more" if len(aside) > SHOWN else ""
     verb = "are set aside" if relevance.trust == 1.0 else "count for less"
-    return f"columns that say nothing about the groups {verb}: {', '.join(map(repr, aside[:SHOWN]))}{more}{numbers}"
+    return f"columns that do not distinguish the groups {verb}: {', '.join(map(repr, aside[:SHOWN]))}{more}{numbers}"
 
 
 def floored(shares: Sequence[float]) -> tuple[float, ...]:

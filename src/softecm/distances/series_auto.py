@@ -90,9 +90,11 @@ class Option:
         """What is compared, as part of a sentence."""
         texture = "" if self.texture == EVERYTHING else f" of {self.texture}"
         shares = [f"{weight / sum(self.weights):.0%}" for weight in self.weights]
-        counts = "alike" if len(set(self.weights)) == 1 else f"{shares[0]}, {shares[1]} and {shares[2]}"
+        shape, slope, counts = (f" ({share})" for share in shares)
+        if len(set(self.weights)) == 1:
+            shape, slope, counts = "", "", ", which count alike"
         smooth = "; alignments are smooth" if self.gamma == SMOOTH else ""
-        return f"series are compared by shape, slope and texture{texture}, which count {counts}{smooth}; {self.level()}"
+        return f"series are compared by shape{shape}, slope{slope} and texture{texture}{counts}{smooth}; {self.level()}"
 
     def level(self) -> str:
         """Whether level and amplitude count."""

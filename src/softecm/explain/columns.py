@@ -243,7 +243,7 @@ def _moments(values: FloatArray) -> NDArray[np.datetime64]:
 
 
 def _stretches(series: Sequence[FloatArray], names: Sequence[str] | None) -> list[Column]:
-    """Return means of each channel over equal segments of each series' own time."""
+    """Return means of each channel over equal segments: of the steps, or of each length where lengths differ."""
     channels = series[0].shape[1]
     if any(one.shape[1] != channels for one in series):
         raise ValueError("series must all have the same number of channels; some have more than others.")
@@ -252,20 +252,35 @@ def _stretches(series: Sequence[FloatArray], names: Sequence[str] | None) -> lis
     called = (
         [""] * channels if names is None and channels == 1 else names or [f"channel {c + 1}" for c in range(channels)]
     )
-    means = np.full((len(series), STRETCHES, channels), np.nan)
-    for i, one in enumerate(series):
-        steps = np.asarray(one, dtype=np.float64)
-        steps = steps[: np.flatnonzero(np.isfinite(steps).any(1))[-1] + 1] if np.isfinite(steps).any() else steps
-        edges = np.linspace(0, len(steps), STRETCHES + 1).round().astype(int)
-        for part, (begin, end) in enumerate(pairwise(edges)):
+    filled = [_filled(np.asarray(one, dtype=np.float64)) for one in series]
+    lengths = {len(steps) for steps in filled}
+    parts = max(1, min(STRETCHES, *lengths)) if len(lengths) == 1 else STRETCHES
+    means = np.full((len(series), parts, channels), np.nan)
+    for i, steps in enumerate(filled):
+        for part, (begin, end) in enumerate(_spans(len(steps), parts)):
             piece = steps[begin : max(end, begin + 1)]
             known = np.isfinite(piece)
             count = known.sum(0)
             means[i, part] = np.where(count > 0, np.where(known, piece, 0.0).sum(0) / np.maximum(count, 1), np.nan)
     precisions = [Precision.of(means[..., c].ravel()) for c in range(channels)]
-    percent = [f"{100 * part / STRETCHES:.0f}–{(part + 1) / STRETCHES:.0%} of the time" for part in range(STRETCHES)]
+    if len(lengths) == 1:
+        spans = _spans(len(filled[0]), parts)
+        where = [f"at step {end}" if end == begin + 1 else f"in steps {begin + 1}–{end}" for begin, end in spans]
+    else:
+        where = [f"at {100 * part / parts:.0f}–{(part + 1) / parts:.0%} of the length" for part in range(parts)]
     return [
-        Numbers(f"{called[c]} at {percent[part]}".removeprefix(" at "), means[:, part, c], precisions[c])
+        Numbers(f"{called[c]} {place}" if called[c] else place.partition(" ")[2], means[:, part, c], precisions[c])
         for c in range(channels)
-        for part in range(STRETCHES)
+        for part, place in enumerate(where)
     ]
+
+
+def _filled(steps: FloatArray) -> FloatArray:
+    """A series without the missing steps at its end; one without any value as it is."""
+    known = np.flatnonzero(np.isfinite(steps).any(1))
+    return steps[: known[-1] + 1] if len(known) else steps
+
+
+def _spans(length: int, parts: int) -> list[tuple[int, int]]:
+    """First step and the one after the last of so many equal parts."""
+    return list(pairwise(np.linspace(0, length, parts + 1).round().astype(int).tolist()))

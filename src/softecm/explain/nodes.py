@@ -137,25 +137,25 @@ def sets_of(tree: Node, columns: Sequence[Column]) -> IntArray:
 def draw(tree: Node, columns: Sequence[Column], focal: FocalSets, ax: Axes | None) -> Axes:
     """Draw cuts as text and leaves in the colours of their sets; line widths show the number of objects."""
     ax = axes(ax)
-    colors, labels = set_colors(focal), focal.labels()
+    colors, words = set_colors(focal), focal.in_words()
     total = tree.objects
 
     def place(node: Node, depth: int, first: int) -> tuple[float, int]:
         if isinstance(node, Leaf):
             share = f"{number_of(node.objects, 'object')}\nR {node.utility:.2f}"
             box = {"boxstyle": "round", "fc": colors[node.column], "ec": "none", "alpha": 0.85}
-            ax.text(first, -depth, f"{labels[node.column]}\n{share}", ha="center", va="center", fontsize=9, bbox=box)
+            ax.text(first, -depth, f"{words[node.column]}\n{share}", ha="center", va="center", fontsize=9, bbox=box)
             return float(first), first + 1
         left, after = place(node.left, depth + 1, first)
         right, end = place(node.right, depth + 1, after)
         x = (left + right) / 2
-        words = columns[node.cut.column].sides(node.cut.threshold)
+        sides = columns[node.cut.column].sides(node.cut.threshold)
         for at, child, word in zip((left, right), (node.left, node.right), ("yes", "no"), strict=True):
             wide = 1 + 5 * child.objects / total
             ax.plot([x, at], [-depth, -depth - 1], color="0.7", lw=wide, zorder=0, solid_capstyle="round")
             ax.text((x + at) / 2, -depth - 0.45, word, ha="center", va="center", fontsize=8, color="0.35")
         box = {"boxstyle": "round", "fc": "white", "ec": "0.5"}
-        ax.text(x, -depth, _broken(words[0]), ha="center", va="center", fontsize=9, bbox=box)
+        ax.text(x, -depth, _broken(sides[0]), ha="center", va="center", fontsize=9, bbox=box)
         return x, end
 
     _, width = place(tree, 0, 0)

@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 
 from softecm._checks import is_number, make_frame
 from softecm._precision import Precision, with_unit
-from softecm._text import number_of
-from softecm.belief import CredalPartition
+from softecm._text import number_of, opening
+from softecm.belief import CredalPartition, FocalSets
 from softecm.belief.assignments import belonging
 from softecm.explain.columns import Column, Numbers, Words, measured, readable
 from softecm.explain.effects import Effect, cliffs_delta, quantile
@@ -24,7 +24,7 @@ IN_SENTENCE = 3  # maximum number of traits in a sentence
 UNLIKE = 0.5  # spreads within groups: minimum difference worth naming
 DISTINCT = 100.0  # spreads within groups: larger differences are equivalent
 UNIT = re.compile(r"(.*\S)\s*[(\[](?!\d+[)\]])([^()\[\]]{1,12})[)\]]")  # "x (2)" is the second column called x
-HAS, LIKE = " has ", "; most like "  # what precedes and follows the name of a group in a sentence
+HAS, FITS, LIKE = " has ", " fits ", "; most like "  # what precedes and follows the name of a group in a sentence
 NORMAL = math.sqrt(math.pi / 2)  # ratio of standard and mean absolute deviation; of the errors of median and mean
 CLEARER = 0.2  # by which "around" or "far from" must beat the simpler "higher" or "lower"
 
@@ -74,14 +74,14 @@ class Trait:
 
     def __str__(self) -> str:
         if self.category is not None:
-            return f"{self.column} {self.how} {self.category} ({self.here:.0%}, elsewhere {self.elsewhere:.0%})"
+            return f"{self.column} {self.how} {self.category} ({self.here:.0%}, others {self.elsewhere:.0%})"
         here, elsewhere = readable(self.here, self.precision), readable(self.elsewhere, self.precision)
         if self.how == "around":
             return f"{self.column} around {here}"
         if self.how == "far from":
             return f"{self.column} far from {elsewhere}"
         how = in_time(self.how) if self.precision.moment else self.how
-        return f"{self.column} {how} ({here}, elsewhere {elsewhere})"
+        return f"{self.column} {how} ({here}, others {elsewhere})"
 
 
 def in_time(how: str) -> str:
@@ -95,6 +95,17 @@ class Profiles(Sequence[Trait]):
 
     traits: tuple[Trait, ...]
     sizes: dict[str, int]  # number of objects of each group
+    focal_sets: FocalSets
+
+    @property
+    def groups(self) -> tuple[str, ...]:
+        """The single clusters, without sets of several and the empty set."""
+        return self.focal_sets.labels()[1 : self.focal_sets.n_clusters + 1]
+
+    @property
+    def words(self) -> dict[str, str]:
+        """What sentences call each set: "group 1", "group 1 or group 2", "no group"."""
+        return dict(zip(self.focal_sets.labels(), self.focal_sets.in_words(), strict=True))
 
     def __len__(self) -> int:
         return len(self.traits)
@@ -114,9 +125,9 @@ class Profiles(Sequence[Trait]):
     def untold(self, group: str) -> str:
         """Return the text for a group that no column distinguishes."""
         if sum(size for name, size in self.sizes.items() if name not in (group, "∅")) < FEWEST:
-            return f"too few others to compare with ({FEWEST} needed)"
+            return f"too few others to compare with (at least {FEWEST} needed)"
         if not any(trait.group == group for trait in self):
-            return f"too few to say ({FEWEST} needed)"
+            return f"too few to describe (at least {FEWEST} needed)"
         return "outliers in different ways: no single column separates them" if group == "∅" else "nothing stands out"
 
     def sentence(self, group: str, noun: str = "object") -> str:
@@ -128,12 +139,13 @@ class Profiles(Sequence[Trait]):
         >>> X = np.column_stack([np.r_[np.arange(1000, 1020), np.arange(5000, 5020)], np.tile([0.0, 1.0], 20)])
         >>> found = profile(CredalPartition.from_hard(np.repeat([0, 1], 20)), X, columns=["spend (€)", "noise"])
         >>> found.sentence("ω1").replace("\u202f", " ")
-        'ω1 has 20 objects (50%): spend 1010 € (elsewhere 5010 €).'
+        'Group 1 has 20 objects (50%): spend 1010 € (others 5010 €).'
         """
         traits, size, total = self.of(group)[:IN_SENTENCE], self.sizes[group], sum(self.sizes.values())
         counted = f"{number_of(size, noun)} ({100 * size / total:.0f}%)"
         typical = "; ".join(_typical(trait) for trait in traits) or self.untold(group)
-        return f"{group}{HAS}{counted}: {typical}{self._unlike_nearest(group)}."
+        name = f"{opening(self.words[group])}{HAS if group in self.groups else FITS}"
+        return f"{name}{counted}: {typical}{self._unlike_nearest(group)}."
 
     def sentences(self, noun: str = "object") -> dict[str, str]:
         """Return one sentence for each group."""
@@ -143,7 +155,7 @@ class Profiles(Sequence[Trait]):
         """Return in which number a group differs most from its most similar one, unless already stated."""
         here = {name: {t.column: t for t in self.of(name, all=True) if t.category is None} for name in self.sizes}
         shared = [c for c in here[group] if all(c in one for one in here.values() if one)]
-        others = [name for name, one in here.items() if one and name not in (group, "∅") and "∪" not in name]
+        others = [name for name in self.groups if here.get(name) and name != group]
         errors = quantile(0.95, len(shared) * len(others))
         distances = {
             name: {c: _spreads_between(here[group][c], here[name][c], errors) for c in shared} for name in others
@@ -153,9 +165,9 @@ class Profiles(Sequence[Trait]):
         nearest = min(distances, key=lambda name: sum(distances[name].values()))
         column = max(distances[nearest], key=lambda c: distances[nearest][c])
         if distances[nearest][column] < UNLIKE:
-            return f"{LIKE}{nearest}"
+            return f"{LIKE}{self.words[nearest]}"
         own, other = (_in_sentence(one[column].here, one[column]) for one in (here[group], here[nearest]))
-        return f"{LIKE}{nearest}, but {split_unit(column)[0]} {own}, not {other}"
+        return f"{LIKE}{self.words[nearest]}, but {split_unit(column)[0]} {own}, not {other}"
 
     def to_frame(self, backend: str | None = None) -> Any:
         """Return a data frame, one row per group and column."""
@@ -168,7 +180,7 @@ class Profiles(Sequence[Trait]):
         lines = []
         for group, size in self.sizes.items():
             typical = "; ".join(str(trait) for trait in self.of(group)[:5]) or self.untold(group)
-            lines.append(f"{group} ({number_of(size, 'object')}): {typical}")
+            lines.append(f"{self.words[group]} ({number_of(size, 'object')}): {typical}")
         return "\n".join(lines)
 
 
@@ -184,16 +196,19 @@ def renamed(sentence: str, names: Mapping[str, str]) -> str:
 
     Examples
     --------
-    >>> renamed("ω1 has 9 objects (50%): pays ω1; most like ω2, but age 9, not 8.", {"ω1": "calm", "ω2": "busy"})
-    'calm has 9 objects (50%): pays ω1; most like busy, but age 9, not 8.'
+    >>> renamed("Group 1 has 9 objects (50%): pays x; most like b, but age 9, not 8.", {"group 1": "calm", "b": "busy"})
+    'calm has 9 objects (50%): pays x; most like busy, but age 9, not 8.'
     """
-    own = max((name for name in names if sentence.startswith(name + HAS)), key=len, default="")
+    begins = {name: opening(name) for name in names}
+    own = max(
+        (n for n, first in begins.items() if sentence.startswith((first + HAS, first + FITS))), key=len, default=""
+    )
     if not own:
         return sentence
     text, like, nearest = sentence[len(own) :].rpartition(LIKE)
     others = (name for name in names if like and nearest.startswith((f"{name}, but ", f"{name}.")))
     other = max(others, key=len, default="")
-    return names[own] + text + like + names.get(other, "") + nearest[len(other) :]
+    return opening(names[own]) + text + like + names.get(other, "") + nearest[len(other) :]
 
 
 def _typical(trait: Trait) -> str:
@@ -202,9 +217,9 @@ def _typical(trait: Trait) -> str:
     if math.isnan(trait.here):
         return f"{name} {trait.how}"
     if trait.category is not None:
-        return f"{name} {trait.category} {trait.here:.0%} (elsewhere {trait.elsewhere:.0%})"
+        return f"{name} {trait.category} {trait.here:.0%} (others {trait.elsewhere:.0%})"
     here, elsewhere = (_in_sentence(value, trait) for value in (trait.here, trait.elsewhere))
-    return f"{name} around {here}" if trait.how in ("around", "far from") else f"{name} {here} (elsewhere {elsewhere})"
+    return f"{name} around {here}" if trait.how in ("around", "far from") else f"{name} {here} (others {elsewhere})"
 
 
 def split_unit(column: str) -> tuple[str, str]:
@@ -270,8 +285,8 @@ def profile(
     >>> from softecm.explain import profile
     >>> X = np.column_stack([np.r_[np.arange(20), np.arange(50, 70)], np.tile([0.0, 1.0], 20)])
     >>> print(profile(CredalPartition.from_hard(np.repeat([0, 1], 20)), X, columns=["height", "noise"]))
-    ω1 (20 objects): height lower (9.5, elsewhere 59.5)
-    ω2 (20 objects): height higher (59.5, elsewhere 9.5)
+    group 1 (20 objects): height lower (9.5, others 59.5)
+    group 2 (20 objects): height higher (59.5, others 9.5)
     """
     _check("level", level)
     _check("least", least)
@@ -288,7 +303,7 @@ def profile(
         others = ~inside & (assigned > 0)
         if min(inside.sum(), others.sum()) >= FEWEST:
             traits += _traits(labels[column], inside, others, columns_of, level, least)
-    return Profiles(tuple(traits), sizes)
+    return Profiles(tuple(traits), sizes, partition.focal_sets)
 
 
 def _traits(

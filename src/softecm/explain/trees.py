@@ -14,7 +14,7 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from softecm._checks import is_number, is_whole
-from softecm._text import number_of
+from softecm._text import counted, number_of
 from softecm.belief import CredalPartition, FocalSets
 from softecm.explain.columns import Column, IntArray, measured
 from softecm.explain.cuts import EQUAL, Cut, Material, utilities
@@ -79,8 +79,8 @@ class ExplanationTree(BaseEstimator):
     >>> from softecm.explain import ExplanationTree
     >>> ages, partition = np.array([[3.0], [5], [9], [41], [44], [52]]), CredalPartition.from_hard([0, 0, 0, 1, 1, 1])
     >>> print(ExplanationTree(cv=0).fit(partition, ages, columns=["age"]).export_text())
-    age ≤ 25: ω1 (3 objects, 1.00)
-    age > 25: ω2 (3 objects, 1.00)
+    age ≤ 25: group 1 (3 objects, 1.00)
+    age > 25: group 2 (3 objects, 1.00)
 
     References
     ----------
@@ -203,8 +203,8 @@ class ExplanationTree(BaseEstimator):
 
     def rules(self) -> list[str]:
         """Return one line per leaf: the set, and its bounds in each column."""
-        labels = self.focal_sets_.labels()
-        return [f"{labels[leaf.column]}: {rule}{leaf.counted()}" for leaf, rule in self.rules_by_leaf()]
+        words = self.focal_sets_.in_words()
+        return [f"{words[leaf.column]}: {rule}{leaf.counted()}" for leaf, rule in self.rules_by_leaf()]
 
     def rules_by_leaf(self) -> list[tuple[Leaf, str]]:
         """Return the leaves ordered by their sets, each with its bounds."""
@@ -214,16 +214,18 @@ class ExplanationTree(BaseEstimator):
     def export_text(self) -> str:
         """Return the tree as text, one line per cut, its consequences indented."""
         check_is_fitted(self)
-        return "\n".join(self.tree_.lines(self._columns, self.focal_sets_.labels()))
+        return "\n".join(self.tree_.lines(self._columns, self.focal_sets_.in_words()))
 
     def summary(self) -> str:
         """Return how well the rules represent the partition, in words."""
         check_is_fitted(self)
         lam, n, m = float(self.lam), len(self.leaves_), len(self.mistakes_)
         k, rules = self.nowhere_, number_of(n, "rule")
-        new = f", {self.honest_[lam]:.2f} for unseen objects" if self.honest_ else ""
+        new = f" ({self.honest_[lam]:.2f} for unseen objects)" if self.honest_ else ""
         wrong = f"{m or 'no'} object{'' if m == 1 else 's'} in the wrong group"
-        nowhere = f"; no rule describes the {k} that belong{'s' if k == 1 else ''} nowhere" if k else ""
+        nowhere = (
+            f"; no rule covers the {counted(k, 'object that belongs', 'objects that belong')} nowhere" if k else ""
+        )
         own, most = self.representativeness_[lam], self.ceiling_[lam]
         return f"{rules}: agreement with the groups {own:.2f} of at most {most:.2f}{new}; {wrong}{nowhere}."
 

@@ -322,7 +322,7 @@ def doubt_of_number(objects: InMemory[Encoded], model: PrototypeModel, partition
         if groups == 1 and c > 2:
             return f"none of the {c} clusters stands apart from all others: perhaps there are no groups."
         perhaps = "perhaps there are no groups" if groups == 1 else f"perhaps {groups} groups"
-        return f"{focal.cluster_names[b]} and {focal.cluster_names[a]} do not stand apart: {perhaps}."
+        return f"{focal.group_names[b]} and {focal.group_names[a]} do not stand apart: {perhaps}."
     columns = _columns(x, model, labels)
     if columns is None:
         return None
@@ -334,13 +334,13 @@ def doubt_of_number(objects: InMemory[Encoded], model: PrototypeModel, partition
         if _falls_into_two(columns[own], counts[own], halves[own]):
             alone = own & (sets <= c)  # without those between it and others
             if (alone == own).all() or _falls_into_two(columns[alone], counts[alone], halves[alone]):
-                return f"{focal.cluster_names[k]} falls into two parts: perhaps {c + 1} groups."
+                return f"{focal.group_names[k]} falls into two parts: perhaps {c + 1} groups."
             most = int(np.bincount(sets[own & ~alone]).argmax())
-            ends = " and ".join(focal.cluster_names[j] for j in focal.sets[most - 1])
+            ends = focal.between(most)
             return f"the objects between {ends} lie close together: perhaps they are a group of their own ({c + 1} groups)."
         if outlying[held].mean() > LEAST_PART and _falls_into_two(columns[held], counts[held], halves[held]):
             return (
-                f"the outliers nearest to {focal.cluster_names[k]} lie close together: perhaps they are a group of their "
+                f"the outliers nearest to {focal.group_names[k]} lie close together: perhaps they are a group of their "
                 f"own ({c + 1} groups)."
             )
     return None

@@ -64,7 +64,7 @@ def mass_profile(
     """
     ax = axes(ax)
     masses = partition.masses[by_set(partition)] if sort else partition.masses
-    labels, colors = partition.focal_sets.labels(names), set_colors(partition.focal_sets)
+    labels, colors = partition.focal_sets.in_words(names), set_colors(partition.focal_sets)
     shown, rest = _largest_sets(masses)
     number = np.arange(1, len(masses) + 1)
     if len(masses) <= MANY_OBJECTS:
@@ -117,13 +117,13 @@ def mass_heatmap(
     --------
     >>> import matplotlib; matplotlib.use("Agg")
     >>> [t.get_text() for t in mass_heatmap(CredalPartition.from_hard([0, 1])).get_yticklabels()]
-    ['∅', 'ω1', 'ω2']
+    ['no group', 'group 1', 'group 2']
     """
     ax = axes(ax)
     masses = partition.masses[by_set(partition)] if sort else partition.masses
     limits = (0.5, len(masses) + 0.5, masses.shape[1] - 0.5, -0.5)
     image = ax.imshow(masses.T, aspect="auto", cmap="cividis", vmin=0, vmax=1, extent=limits, interpolation="nearest")
-    ax.set_yticks(range(masses.shape[1]), partition.focal_sets.labels(names))
+    ax.set_yticks(range(masses.shape[1]), partition.focal_sets.in_words(names))
     ax.set(xlabel="object, sorted by set" if sort else "object", ylabel="set")
     ax.figure.colorbar(image, ax=ax, label="mass")
     return ax
@@ -160,7 +160,7 @@ def silhouette_bars(partition: CredalPartition, widths: Silhouettes, *, ax: Axes
     ax.barh(place, np.nan_to_num(widths.objects[order]), height=1.0, color=np.asarray(colors)[order], lw=0)
     if len(order) <= MANY_BARS:
         ax.hlines(place, widths.lower[order], widths.upper[order], color="0.25", lw=0.8)
-    names = partition.focal_sets.cluster_names
+    names = partition.focal_sets.group_names
     for k, name in enumerate(names):
         rows = place[labels[order] == k]
         if len(rows):
@@ -221,13 +221,13 @@ def map(
     >>> import matplotlib; matplotlib.use("Agg")
     >>> ax = map(CredalPartition.from_hard([0, 1, -1]), [[0, 0], [1, 0], [5, 5]], axis_names=("x", "y"))
     >>> [t.get_text() for t in ax.get_legend().get_texts()]
-    ['∅', 'ω1', 'ω2']
+    ['no group', 'group 1', 'group 2']
     """
     ax = axes(ax)
     xy = checked_points(points, len(partition))
     focal, best = partition.focal_sets, partition.masses.argmax(1)
     color, size = mixed_colors(partition), _sizes(partition)
-    labels, colors = focal.labels(names), set_colors(focal)
+    labels, colors = focal.in_words(names), set_colors(focal)
     for j in np.unique(best).tolist():
         here, shape = best == j, marker(focal, j)
         edge = {"linewidths": 1.8} if j == 0 else {"edgecolors": "white", "linewidths": 0.5}
@@ -283,7 +283,7 @@ def hulls(
     """
     ax = map(partition, points, ax=ax, names=names, axis_names=axis_names)
     xy = checked_points(points, len(partition))
-    colors, labels = set_colors(partition.focal_sets), partition.focal_sets.labels(names)
+    colors, labels = set_colors(partition.focal_sets), partition.focal_sets.in_words(names)
     for k in range(partition.n_clusters):
         for rows, dashed in ((partition.upper(k), True), (partition.lower(k), False)):
             ring = _hull(xy[rows])
@@ -326,13 +326,13 @@ def scatter_masses(
     --------
     >>> import matplotlib; matplotlib.use("Agg")
     >>> scatter_masses(CredalPartition.from_hard([0, 1]), [[0, 0], [1, 0]], (0,)).get_title()
-    'm(ω1)'
+    'mass on group 1'
     """
     ax = axes(ax)
     xy = checked_points(points, len(partition))
     column = partition.focal_sets.index(clusters)
     drawn = ax.scatter(xy[:, 0], xy[:, 1], c=partition.masses[:, column], cmap="cividis", vmin=0, vmax=1, s=30)
-    title = f"m({partition.focal_sets.labels()[column]})"
+    title = f"mass on {partition.focal_sets.in_words()[column]}"
     ax.figure.colorbar(drawn, ax=ax, label="mass")
     ax.set(xlabel=axis_names[0], ylabel=axis_names[1], title=title)
     return ax
@@ -367,7 +367,7 @@ def ternary(partition: CredalPartition, *, ax: Axes | None = None, names: Sequen
     ax = map(partition, xy, ax=ax, names=names)
     ring = corners[[0, 1, 2, 0]]
     ax.plot(ring[:, 0], ring[:, 1], color="0.5", lw=1, zorder=0)
-    labels = partition.focal_sets.labels(names)
+    labels = partition.focal_sets.in_words(names)
     for k, (side, up) in enumerate((("right", "top"), ("left", "top"), ("center", "bottom"))):
         ax.annotate(labels[k + 1], corners[k], ha=side, va=up, fontweight="bold")
     ax.set(xlabel="nearer to a corner: more probable", ylabel="", aspect="equal", xticks=[], yticks=[])
@@ -446,7 +446,7 @@ def series_prototypes(
     column = focal.index(clusters)
     if column == 0:
         raise ValueError("clusters must be a non-empty set, which has a prototype; got the empty set.")
-    color, label = set_colors(focal)[column], focal.labels(names)[column]
+    color, label = set_colors(focal)[column], focal.in_words(names)[column]
     mass = partition.masses[:, column]
     members = np.flatnonzero(partition.masses.argmax(1) == column)
     members = members[np.argsort(-mass[members], kind="stable")][:most]

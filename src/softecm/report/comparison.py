@@ -12,8 +12,8 @@ import numpy as np
 
 from softecm._atomic import write_text
 from softecm._checks import make_frame
-from softecm._text import counted, grouped, listed, share_of
-from softecm.belief import CredalPartition, FocalSets
+from softecm._text import counted, grouped, listed, opening, share_of
+from softecm.belief import CredalPartition
 from softecm.belief.assignments import Decisions
 from softecm.belief.combination import matching, renumbered
 from softecm.plots.style import set_colors
@@ -145,11 +145,14 @@ class Comparison:
             lines.append(f"{gone} only in {a} and {new} new in {b}: they are not compared.")
         if other := [f"{ours} of {a} is {theirs} of {b}" for ours, theirs in self.matches.items() if ours != theirs]:
             lines.append(f"Groups have other names in {b}: {listed(other, 'and')}.")
-        lines += [f"{name} of {a} is split into {listed(parts, 'and')} of {b}." for name, parts in self.splits.items()]
+        lines += [
+            f"{opening(name)} of {a} is split into {listed(parts, 'and')} of {b}."
+            for name, parts in self.splits.items()
+        ]
         for name, groups in self.merges.items():
-            lines.append(f"{listed(groups, 'and')} of {a} are together in {name} of {b}.")
-        lines += [f"{name} is new in {b}: {origin} in {a}." for name, origin in self.appeared.items()]
-        lines += [f"{name} of {a} is gone in {b}: {now} there." for name, now in self.vanished.items()]
+            lines.append(f"{opening(listed(groups, 'and'))} of {a} are together in {name} of {b}.")
+        lines += [f"{opening(name)} is new in {b}: {origin} in {a}." for name, origin in self.appeared.items()]
+        lines += [f"{opening(name)} of {a} is gone in {b}: {now} there." for name, now in self.vanished.items()]
         if len(lines) == 1 + any(self.alone) + bool(other):
             lines.append("No group is split, merged, new or gone.")
         before, after = self.table[-1].sum(), self.table[:, -1].sum()
@@ -215,7 +218,7 @@ class Comparison:
         )
         colors = set_colors(self.first.focal_sets)
         before, after = self.first.decisions(), self.second.decisions()
-        shown, sets = self._after(after), _in_words(self.first.focal_sets, self.first.focal_sets.cluster_names)
+        shown, sets = self._after(after), self.first.focal_sets.in_words()
         return render_page(
             "comparison.html",
             data=self,
@@ -230,7 +233,7 @@ class Comparison:
     def _after(self, decisions: Decisions) -> list[str]:
         """Return the set of each object in the second, with its name in the first if that differs."""
         focal = self.second.focal_sets
-        own, as_first = _in_words(focal, focal.cluster_names), _in_words(focal, self._names_in_first)
+        own, as_first = focal.in_words(), focal.in_words(self._names_in_first)
         sets = [a if a == b else f"{a} ({b} of {self.names[0]})" for a, b in zip(own, as_first, strict=True)]
         return [sets[column] for column in decisions.columns]
 
@@ -247,17 +250,12 @@ class Comparison:
     def _repr_html_(self) -> str:
         """Show the sentences, then the first moved objects; for notebooks."""
         before, after = self.first.decisions(), self._after(self.second.decisions())
-        sets = _in_words(self.first.focal_sets, self.first.focal_sets.cluster_names)
+        sets = self.first.focal_sets.in_words()
         movers = [(self.ids[i], sets[before.columns[i]], after[i]) for i in self.moved[:FIRST].tolist()]
         return render("comparison_notebook.html", data=self, movers=movers)
 
     def __repr__(self) -> str:
         return f"Comparison({len(self)} objects, {len(self.moved)} in another set)"
-
-
-def _in_words(focal: FocalSets, names: Sequence[str]) -> list[str]:
-    """Return the empty set and each focal set as phrases, with these names for the clusters."""
-    return ["no group", *(listed([names[k] for k in one], "or") for one in focal.sets)]
 
 
 Ids = Sequence[object] | None
@@ -349,6 +347,7 @@ def compare(
     objects = [str(i + 1) for i in range(len(first))] if known is None else [str(name) for name in known]
     if len(objects) != len(first):
         raise ValueError(f"ids must have one entry for each of the {len(first)} objects; got {len(objects)}.")
+    first = first.rename(list(first.focal_sets.group_names))
     return Comparison(first, _own_names(second, first), objects, called, alone)
 
 
@@ -377,7 +376,7 @@ def _places(partition: CredalPartition) -> dict[str, int]:
 
 def _own_names(second: CredalPartition, first: CredalPartition) -> CredalPartition:
     """Renumber the second's clusters like the most similar ones of the first, under their own names."""
-    matched, own = second.match(first), second.focal_sets.cluster_names
+    matched, own = second.match(first), second.focal_sets.group_names
     into = matching(second.pignistic(), first.pignistic()).tolist()
     places = dict(zip(into, own, strict=True))
     return matched.rename([places.get(k, f"no group {k + 1}") for k in range(matched.n_clusters)])

@@ -14,7 +14,7 @@ from scipy.optimize import linear_sum_assignment
 
 from softecm._atomic import write_text
 from softecm._checks import make_frame
-from softecm._text import grouped, number_of, share_of
+from softecm._text import grouped, number_of, opening, share_of
 from softecm.report.inputs import Comparing, Data, FloatArray, IntArray, names_of, pairwise
 from softecm.report.templating import render_page
 from softecm.spaces.views import n_objects
@@ -113,11 +113,13 @@ class GroupChanges:
         for one in self.groups:
             before, after = share_of(one.before, n), share_of(one.after, m)
             if one.word == "vanished":
-                lines.append(f"{one.first} of {a} ({before}, {number_of(one.before, 'object')}) disappeared in {b}.")
+                gone = f"{opening(str(one.first))} of {a} ({before}, {number_of(one.before, 'object')})"
+                lines.append(f"{gone} disappeared in {b}.")
             elif one.word == "appeared":
-                lines.append(f"{one.second} of {b} ({after}, {number_of(one.after, 'object')}) is new.")
+                lines.append(f"{opening(str(one.second))} of {b} ({after}, {number_of(one.after, 'object')}) is new.")
             else:
-                called = str(one.first) if one.first == one.second else f"{one.first} of {a} is {one.second} of {b} and"
+                first = opening(str(one.first))
+                called = first if one.first == one.second else f"{first} of {a} is {one.second} of {b} and"
                 counts = f"{grouped(one.before)} → {number_of(one.after, 'object')}"
                 if one.word == "same":
                     lines.append(f"{called} kept about the same share ({before} → {after}, {counts}).")
@@ -217,7 +219,7 @@ def group_changes(
     distances = _prototype_distances(models, data, labels)
     rows, columns = linear_sum_assignment(np.minimum(distances, MATCHED))  # larger distances are no match
     match = {int(i): int(j) for i, j in zip(rows, columns, strict=True) if distances[i, j] <= MATCHED}
-    before, after = (model.partition_.focal_sets.cluster_names for model in models)
+    before, after = (model.partition_.focal_sets.group_names for model in models)
     old, new = (np.bincount(k[k >= 0], minlength=len(c)).tolist() for k, c in zip(labels, (before, after), strict=True))
     both = [names_of(X, n_objects(X), own) for X, own in zip(data, ids, strict=True)]
     groups = []

@@ -26,7 +26,6 @@ from softecm.report.sections import SECTIONS
 from softecm.report.sections.base import LARGEST, packed, to_script
 from softecm.report.sections.what_if import Live
 from softecm.report.templating import TERMS, asset, render_page
-from softecm.report.words import plain
 
 if TYPE_CHECKING:
     from softecm.calibration import Calibration
@@ -211,7 +210,8 @@ def payload(data: ReportData) -> Json:
         "n": len(data.partition),
         "c": data.partition.n_clusters,
         "noun": data.noun,
-        "labels": [plain(focal, j) for j in range(len(focal) + 1)],
+        "labels": focal.in_words(),
+        "between": [focal.between(j) if j else "" for j in range(len(focal) + 1)],
         "terms": {word: TERMS[word] for word in HEADINGS},
         "sets": [[], *focal.sets],
         "colors": set_colors(focal),

@@ -229,7 +229,7 @@ def _largest_shares(names: Sequence[str], terms: FloatArray, most: int) -> list[
 
 def series_teller(model: Comparing, some: Data) -> Teller:
     """Return the teller for series: by views if there are several, otherwise by steps."""
-    return Voices(model.partition_.focal_sets.cluster_names) if in_views(model) else Stretches(paths_of(model, some))
+    return Voices(model.partition_.focal_sets.group_names) if in_views(model) else Stretches(paths_of(model, some))
 
 
 @dataclass(frozen=True)

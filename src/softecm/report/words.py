@@ -49,8 +49,8 @@ def three_sentences(
     >>> p = CredalPartition([[0, 1, 0, 0], [0, 0, 1, 0], [0, 0, 0, 1], [1, 0, 0, 0]], FocalSets.full(2))
     >>> for sentence in three_sentences(p, ["a", "b", "c", "d"]):
     ...     print(sentence)
-    Of 4 objects, 2 (50%) clearly belong to one of 2 groups: 1 to ω1 and 1 to ω2.
-    1 lies between groups: c (ω1 or ω2).
+    Of 4 objects, 2 (50%) clearly belong to one of 2 groups: 1 to group 1 and 1 to group 2.
+    1 lies between groups: c (group 1 or group 2).
     1 belongs to no group: d.
     """
     decisions = partition.decisions(clear)
@@ -106,16 +106,14 @@ def sentence(name: str, decision: Decision, explanation: Explanation, focal: Foc
     noun : str
         The noun for an object, in the singular.
     """
-    a, b = (focal.cluster_names[column - 1] for column in (explanation.first, explanation.second))
+    a, b = (focal.group_names[column - 1] for column in (explanation.first, explanation.second))
+    ends = focal.between(focal.labels().index(decision.set)) if decision.word == "between" else ""
     who = f"{noun.capitalize()} {name}" if name.isdecimal() else name
     sure = f"{decision.confidence:.2f}"
     if decision.word == "nowhere":
         place = f"{who} belongs to no group (mass {sure} on none); the closest is {a}"
     elif decision.word == "between":
-        clusters = [
-            n for k, n in enumerate(focal.cluster_names) if k in focal.sets[focal.labels().index(decision.set) - 1]
-        ]
-        place = f"{who} lies between {listed(clusters, 'and')} (belief {sure} in these together)"
+        place = f"{who} lies between {ends} (belief {sure} in these together)"
     elif decision.word == "undecided":
         place = f"{who} is undecided: {a} is the most likely (belief {sure})"
     else:
@@ -126,8 +124,7 @@ def sentence(name: str, decision: Decision, explanation: Explanation, focal: Foc
         return f"{place}: it is far from {a}, mostly in {far}." if far else f"{place}."
     why = _pulled(explanation, a, b, kind, one=decision.word != "between")
     if explanation.distance_set is not None:
-        clusters = [focal.cluster_names[k] for k in focal.sets[focal.labels().index(decision.set) - 1]]
-        nearest = f"it is closest to the prototype between {listed(clusters, 'and')}"
+        nearest = f"it is closest to the prototype between {ends}"
         why = f"{nearest}; {why}" if why else nearest
     doubt = f" It may belong to no group: most of its distance comes from {far}." if far else ""
     return f"{place}: {why}.{doubt}{_idle(explanation)}" if why else f"{place}.{doubt}{_idle(explanation)}"
@@ -139,9 +136,8 @@ def _idle(explanation: Explanation) -> str:
     some = [name for name in explanation.idle if name not in far]
     if len(some) > MOST_NAMED:
         some = [*some[: MOST_NAMED - 1], f"{len(some) - MOST_NAMED + 1} more"]
-    return (
-        f" {listed(some, 'and')} {'does' if len(some) == 1 else 'do'} not separate them beyond chance." if some else ""
-    )
+    tell = "tells" if len(some) == 1 else "tell"
+    return f" {listed(some, 'and')} {tell} these two groups apart no better than chance." if some else ""
 
 
 def _pulled(explanation: Explanation, a: str, b: str, kind: str, *, one: bool) -> str:
@@ -185,19 +181,6 @@ def five_counts(counts: Mapping[str, int], clear: float) -> str:
     return f"{each} (clearly: a belief of at least {clear:g})"
 
 
-def in_words(focal: FocalSets, column: int) -> str:
-    """Return a mass column as a phrase: "ω1", "ω1 or ω2", "none"."""
-    return listed([focal.cluster_names[k] for k in focal.sets[column - 1]], "or") if column else "none"
-
-
-def plain(focal: FocalSets, column: int) -> str:
-    """The same for a label: "no group", or "any group" for all of many."""
-    if not column:
-        return "no group"
-    every = len(focal.sets[column - 1]) == focal.n_clusters > MOST_NAMED
-    return "any group" if every else in_words(focal, column)
-
-
 def _groups(partition: CredalPartition | ScatteredPartition, table: Counts, merged: bool, noun: str) -> str:
     c, n = partition.n_clusters, len(partition)
     if merged:
@@ -207,14 +190,14 @@ def _groups(partition: CredalPartition | ScatteredPartition, table: Counts, merg
         )
     counts = table[WORDS.index("clearly")]
     sure = int(counts.sum())
-    sizes = [f"{grouped(counts[k + 1])} to {name}" for k, name in enumerate(partition.focal_sets.cluster_names)]
+    names = partition.focal_sets.group_names
+    sizes = [f"{grouped(counts[k + 1])} to {name}" for k, name in enumerate(names)]
     shown = sizes if c <= 6 else [*sizes[:5], f"{grouped(int(counts[6 : c + 1].sum()))} to the other {c - 5}"]
     verb = "belongs" if sure == 1 else "belong"
     of_all = f"Of {number_of(n, noun)}, {grouped(sure)} ({share_of(sure, n)})"
     of_all = f"All {number_of(n, noun)}" if sure == n > 1 else of_all
     if c == 1:
-        only = f"There is one group, {partition.focal_sets.cluster_names[0]}. {of_all} clearly {verb} to it."
-        return f"{only}{_less_clear(table)}"
+        return f"There is one group. {of_all} clearly {verb} to it.{_less_clear(table)}"
     return f"{of_all} clearly {verb} to one of {c} groups: {listed(shown, 'and')}.{_less_clear(table)}"
 
 
@@ -242,13 +225,13 @@ def _between(partition: CredalPartition, ids: Sequence[str], best: NDArray[np.in
     start = f"{counted(total, 'lies', 'lie')} between groups"
     if total <= FEW:
         rows = np.flatnonzero(best > c)
-        named = [f"{ids[i]} ({in_words(focal, int(best[i]))})" for i in rows]
+        words = focal.in_words()
+        named = [f"{ids[i]} ({words[best[i]]})" for i in rows]
         return f"{start}: {_numbered([ids[i] for i in rows], noun)}{listed(named, 'and')}."
     column = int(counts[c + 1 :].argmax()) + c + 1
     if counts[column] == total:
-        return f"{start}: all between {in_words(focal, column).replace(' or ', ' and ')}."
-    most = in_words(focal, column).replace(" or ", " and ")
-    return f"{start}, most often between {most} ({grouped(counts[column])})."
+        return f"{start}: all between {focal.between(column)}."
+    return f"{start}, most often between {focal.between(column)} ({grouped(counts[column])})."
 
 
 def _none_between(near: int) -> str:

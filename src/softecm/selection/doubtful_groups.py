@@ -91,7 +91,7 @@ def small_between(model: EvidentialClusterer, X: object) -> str | None:
     model : fitted estimator
     X : the objects it was fitted to
     """
-    names, c = model.partition_.focal_sets.cluster_names, model.partition_.n_clusters
+    names, c = model.partition_.focal_sets.group_names, model.partition_.n_clusters
     if c < 3 or (fitted := prototypes_of(model)) is None:
         return None
     labels, n = model.partition_.labels(outliers=-1), len(model.partition_)

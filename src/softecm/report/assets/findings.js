@@ -10,12 +10,12 @@
     const parts = c <= 6 ? sizes : [...sizes.slice(0, 5), `${grouped(sum(sure.slice(6, c + 1)))} to the other ${c - 5}`];
     const less = [wordCounts.rather && verb(wordCounts.rather, "rather belongs", "rather belong") + " to one", wordCounts.undecided && verb(wordCounts.undecided, "is", "are") + " undecided"].filter(Boolean);
     const ofAll = clear === n && n > 1 ? `All ${grouped(n)} ${many}` : `Of ${grouped(n)} ${n === 1 ? D.noun : many}, ${grouped(clear)} (${percent(clear, n)})`;
-    const only = c === 1 ? `There is one group, ${names[0]}. ` : "";
+    const only = c === 1 ? "There is one group. " : "";
     return `${only}${ofAll} clearly ${clear === 1 ? "belongs" : "belong"} to ${c === 1 ? "it" : `one of ${c} groups: ${listed(parts, "and")}`}.` + (less.length ? ` ${listed(less, "and")}.` : "");
   };
   const numbered = (names) => names.every((name) => /^\d+$/.test(name)) ? (names.length === 1 ? D.noun : many) + " " : "";
   const between = () => {
-    const total = sum(counts.slice(D.c + 1)), all = [...Array(N).keys()], ends = (j) => listed(D.sets[j].map((k) => names[k]), "and");
+    const total = sum(counts.slice(D.c + 1)), all = [...Array(N).keys()];
     if (D.c === 1) return "With one group, none can lie between groups.";
     if (F === D.c + 1) return "Objects between groups were not looked for: the model has no sets of several groups.";
     if (!total) {
@@ -24,9 +24,9 @@
     }
     const start = verb(total, "lies", "lie") + " between groups";
     const rows = total <= 4 ? all.filter((i) => best[i] > D.c) : [];
-    if (total <= 4) return `${start}: ${numbered(rows.map((i) => D.ids[i]))}${listed(rows.map((i) => `${D.ids[i]} (${listed(D.sets[best[i]].map((k) => names[k]), "or")})`), "and")}.`;
+    if (total <= 4) return `${start}: ${numbered(rows.map((i) => D.ids[i]))}${listed(rows.map((i) => `${D.ids[i]} (${D.labels[best[i]]})`), "and")}.`;
     const most = counts.indexOf(Math.max(...counts.slice(D.c + 1)), D.c + 1);
-    return counts[most] === total ? `${start}: all between ${ends(most)}.` : `${start}, most often between ${ends(most)} (${grouped(counts[most])}).`;
+    return counts[most] === total ? `${start}: all between ${D.between[most]}.` : `${start}, most often between ${D.between[most]} (${grouped(counts[most])}).`;
   };
   const nowhere = () => {
     const rows = [...Array(N).keys()].filter((i) => best[i] === 0).sort((a, b) => mass(b, 0) - mass(a, 0));

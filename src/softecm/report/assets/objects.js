@@ -1,7 +1,7 @@
 // ------------------------------------------------------------------ objects
 (() => {
   const table = $("object-table"), head = table.tHead, body = table.tBodies[0], search = $("search"), SIZE = 12;
-  const heads = [["Object", "id"], ["Group", "set", "", "set"], ["Decision", "decision", "", "decision"], ["Masses", null, "", "mass"], ["Doubt", "doubt", "", "doubt"], ["Typical", "single", "opt", "typical"], ["No group", "empty", "opt", "no group"]];
+  const heads = [[D.noun[0].toUpperCase() + D.noun.slice(1), "id"], ["Group", "set", "", "set"], ["Decision", "decision", "", "decision"], ["Masses", null, "", "mass"], ["Doubt", "doubt", "", "doubt"], ["Typical", "single", "opt", "typical"], ["No group", "empty", "opt", "no group"]];
   if (distance) heads.push(["Distance", "distance", "opt", "distance"]);
   const middle = distance ? [...distance].sort((a, b) => a - b)[N >> 1] : 1;
   const decimals = middle > 0 ? Math.max(0, 3 - Math.floor(Math.log10(middle))) : 3;  // four digits of a usual distance, for all alike
@@ -38,7 +38,7 @@
   const placed = (i) => {
     const who = /^\d+$/.test(D.ids[i]) ? D.noun[0].toUpperCase() + D.noun.slice(1) + " " + D.ids[i] : D.ids[i], sure = confidence[i].toFixed(2), a = D.labels[best[i]];
     if (decision[i] === NOWHERE) return `${who} belongs to no group (mass ${sure} on none).`;
-    if (decision[i] === BETWEEN) return `${who} lies between ${listed(D.sets[best[i]].map((k) => D.labels[k + 1]), "and")} (belief ${sure} in these together).`;
+    if (decision[i] === BETWEEN) return `${who} lies between ${D.between[best[i]]} (belief ${sure} in these together).`;
     return decision[i] === UNDECIDED ? `${who} is undecided: ${a} is the most likely (belief ${sure}).` : `${who} ${WORDS[decision[i]]} belongs to ${a} (belief ${sure}).`;
   };
   const largest = (i) => [...Array(F).keys()].filter((j) => mass(i, j) >= 0.001).sort((p, q) => mass(i, q) - mass(i, p)).slice(0, 8).map((j) => D.labels[j] + " " + share(mass(i, j))).join(", ");
@@ -49,10 +49,9 @@
     if (e) {
       const a = D.labels[e.a], b = D.labels[e.b];
       const why = el("p", "", e.say); why.dir = "auto"; td.append(why);
-      td.append(el("h4", "", e.a === e.b ? "Its group: " + a : "What pulls it to " + a + ", what to " + b));
-      let say = e.da === null ? "" : e.a === e.b ? `Its distance to ${a} is ${number(e.da)}.` : `Its distance to ${a} is ${number(e.da)}, to ${b} ${number(e.db)}. `;
-      if (e.a !== e.b && e.parts.length) say += "A bar towards a group means that the object is closer to it there.";
-      if (e.a !== e.b && !e.parts.length) say += " This metric is not a sum over columns, so there are no parts to show.";
+      if (e.parts.length) td.append(el("h4", "", `What pulls it to ${a}, what to ${b}`));
+      let say = e.da === null ? "" : `Its distance to ${a} is ${number(e.da)}${e.a === e.b ? "" : `, to ${b} ${number(e.db)}`}.`;
+      if (e.parts.length) say += " Each bar points to the group that it is closer to there.";
       td.append(el("p", "", say));
       if (e.parts.length) {
         const g = el("div", "pulls"), most = Math.max(...e.parts.map((p) => Math.abs(p[4])), 1e-300), ends = el("div", "hd ends");
@@ -68,11 +67,10 @@
         td.append(g);
       }
       if (e.ds !== null) { const p = el("p", "", `It is closest to the prototype of ${D.labels[fitted.best[i]]} itself (distance ${number(e.ds)})` + (e.to.length ? ", mostly because of " : ".")); if (e.to.length) { const w = el("strong", "", e.to.join(", ")); w.dir = "auto"; p.append(w, "."); } td.append(p); }
-      if (e.far.length) td.append(el("p", "", "Most of its distance from " + a + " comes from " + e.far.map(([n, part]) => `${e.kind ? e.kind + " " : ""}${n} (${Math.round(100 * part)}%)`).join(", ") + "."));
       if (D.series && D.series.own[i]) { const drawn = [curve(D.series.prototypes[e.a - 1], channel, D.colors[e.a], 2.4, 0.9), curve(D.series.prototypes[e.b - 1], channel, D.colors[e.b], 2.4, 0.9, "6 4"), curve(D.series.own[i], channel, "currentColor", 1.8, 1)], ends = extent(drawn); const s = curves(drawn, Math.min(640, Math.max(280, table.parentElement.clientWidth - 32)), 190, [Math.min(ends[0], scale[0]), Math.max(ends[1], scale[1]), ends[2]]); if (D.series.channels.length > 1) td.append(el("h4", "", D.series.channels[channel])); s.style.maxWidth = "640px"; s.setAttribute("aria-label", "The series with the prototypes of " + a + " and " + b); td.append(s); }
     } else td.append(el("p", "", Object.keys(D.explained).length ? "Explanations are available for the objects of the first three lists." : "Only its masses are known: " + largest(i) + "."));
     const others = columns.filter((c) => !explained.has(c.name));
-    if (others.length) { const box = el("div", "values"); for (const c of others.slice(0, 40)) { const p = el("div"), n = el("span", "", c.name + " "), v = el("b", "", value(c, i)); n.dir = v.dir = "auto"; p.append(n, v); box.append(p); } td.append(box); }
+    if (others.length) { const box = el("div", "values"); for (const c of others.slice(0, MOST)) { const p = el("div"), n = el("span", "", c.name + " "), v = el("b", "", value(c, i)); n.dir = v.dir = "auto"; p.append(n, v); box.append(p); } if (others.length > MOST) box.append(el("div", "", `and ${others.length - MOST} more columns`)); td.append(box); }
     return tr;
   };
   const draw = () => {

@@ -13,7 +13,6 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from softecm.plots.style import set_colors
-from softecm.report.words import plain
 
 if TYPE_CHECKING:
     from softecm.belief import CredalPartition
@@ -43,10 +42,8 @@ def set_names(partition: CredalPartition) -> list[SetName]:
     counts = np.bincount(partition.masses.argmax(1), minlength=len(labels)).tolist()
     shapes = ["cross", *("dot" if len(members) == 1 else "gem" for members in focal.sets)]
     colors = ["var(--ink)", *set_colors(focal)[1:]]
-    words = [plain(focal, j) for j in range(len(labels))]
-    rows = zip(
-        range(len(labels)), labels, words, shapes, colors, counts, partition.masses.mean(0).tolist(), strict=True
-    )
+    words, means = focal.in_words(), partition.masses.mean(0).tolist()
+    rows = zip(range(len(labels)), labels, words, shapes, colors, counts, means, strict=True)
     return [SetName(*row) for row in rows]
 
 

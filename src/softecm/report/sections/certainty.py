@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from softecm._text import grouped, number_of, plural
+from softecm._text import grouped, listed, number_of, plural
 from softecm.belief.assignments import WORDS
 from softecm.plots.style import set_colors
 from softecm.report.inputs import FittedModel, FloatArray, every
@@ -62,7 +62,7 @@ class Certainty(Section):
     @property
     def sentences(self) -> list[str]:
         """The results of the refits in plain words."""
-        names, many = self.refits.before.focal_sets.cluster_names, plural(self.data.noun)
+        names, many = self.refits.before.focal_sets.group_names, plural(self.data.noun)
         stability = dict(zip(names, self.refits.cluster_stability, strict=True))
         stable = [name for name, value in stability.items() if value >= STABLE]
         dissolving = [name for name, value in stability.items() if value < LOOSE]
@@ -76,7 +76,7 @@ class Certainty(Section):
         ]
         if dissolving:
             them = "it" if len(dissolving) == 1 else "them"
-            parts.append(f"In other samples {', '.join(dissolving)} would dissolve: don't rely on {them}.")
+            parts.append(f"In other samples {listed(dissolving, 'and')} would dissolve: don't rely on {them}.")
         if disputed := len(self._disputed):
             first = [f"{one.name} ({one.group}: from {one.low:.2f} to {one.high:.2f})" for one in self.widest[:NAMED]]
             most = ":" if disputed <= NAMED else ", most about"
@@ -113,7 +113,7 @@ class Certainty(Section):
     def widest(self) -> list[Wide]:
         """The objects about which the resamples disagree most."""
         (low, _, high), labels = self._own, self.refits.before.labels()
-        names, ids = self.refits.before.focal_sets.cluster_names, self.data.ids
+        names, ids = self.refits.before.focal_sets.group_names, self.data.ids
         rows = self._disputed[:FEW]
         return [Wide(str(ids[i]), names[labels[i]], float(low[i]), float(high[i])) for i in rows]
 
@@ -150,7 +150,7 @@ class Certainty(Section):
         """Name and colour of each group, and its stability."""
         focal, labels = self.refits.before.focal_sets, self.refits.before.labels(outliers=-1)
         counts = np.bincount(labels[labels >= 0], minlength=focal.n_clusters).tolist()
-        rows = zip(focal.cluster_names, set_colors(focal)[1:], counts, self.refits.cluster_stability, strict=False)
+        rows = zip(focal.group_names, set_colors(focal)[1:], counts, self.refits.cluster_stability, strict=False)
         return [(name, color, (count, f"{value:.2f}", _word(value))) for name, color, count, value in rows]
 
     def facts(self) -> Json:

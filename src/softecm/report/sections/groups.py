@@ -64,12 +64,6 @@ class GroupsSection(Section):
     on_paper = 10  # columns that fit on a printed page, as in report.css
 
     @property
-    def first_groups(self) -> str:
-        """The first two groups, as in "the groups"."""
-        names = self.data.partition.focal_sets.cluster_names
-        return ", ".join(names[:2]) + (" …" if len(names) > 2 else "") + (" are" if len(names) > 1 else " is")
-
-    @property
     def _several(self) -> list[SetName]:
         """Sets of several groups, the largest first."""
         several = self.sets[self.data.partition.n_clusters + 1 :]
@@ -77,8 +71,8 @@ class GroupsSection(Section):
 
     @property
     def between(self) -> str:
-        """The largest set of several groups, in words."""
-        return self._several[0].words if self._several else ""
+        """The set of several groups that holds most objects, in words; empty where none holds any."""
+        return self._several[0].words if self._several and self._several[0].count else ""
 
     @cached_property
     def shown(self) -> list[SetName]:
@@ -225,12 +219,12 @@ def trait_text(trait: Trait) -> Markup:
     if math.isnan(trait.here):
         return Markup("{} {}").format(name, how)
     if trait.category is not None:
-        shares = f"{trait.here:.0%}, elsewhere {trait.elsewhere:.0%}"
+        shares = f"{trait.here:.0%}, others {trait.elsewhere:.0%}"
         return Markup('{} {} <b dir="auto">{}</b> ({})').format(name, trait.how, str(trait.category), shares)
     here, elsewhere = (in_unit(value, trait) for value in (trait.here, trait.elsewhere))
     if trait.how in ("around", "far from"):
         return Markup("{} {} <b>{}</b>").format(name, trait.how, here if trait.how == "around" else elsewhere)
-    compared = Markup(" (<b>{}</b>, elsewhere {})").format(here, elsewhere) if here != elsewhere else ""
+    compared = Markup(" (<b>{}</b>, others {})").format(here, elsewhere) if here != elsewhere else ""
     return Markup("{} {}{}").format(name, how, compared)
 
 
@@ -242,7 +236,7 @@ def _lead(data: ReportData, aside: int) -> str:
     lead = ""
     if data.profiles is not None and len(data.attributes) > 1:
         lead += " Columns that distinguish the groups most come first"
-        lead += "; those that say nothing about the groups are left out." if aside else "."
+        lead += "; those that do not distinguish them are left out." if aside else "."
     if any(a.kind != "category" and a.known for a in data.attributes):
         far = [data.attributes[j].name for j in ordered(data) if _ends(data, j) != _all(data.attributes[j])]
         named = listed(far, "and") if 0 < len(far) <= FEW else "some columns"

@@ -47,7 +47,7 @@ class MapSection(Section):
             note.append(f"Drawn: a sample of {grouped(len(data.rows))} of {grouped(len(data.partition))} {many}.")
         if self.beyond:
             drawn = counted(len(self.beyond), f"{data.noun} lies", f"{many} lie")
-            note.append(f"{drawn} beyond the edge, marked by arrows.")
+            note.append(f"{drawn} beyond the edge, marked by {'an arrow' if len(self.beyond) == 1 else 'arrows'}.")
         if len(np.unique(data.points, axis=0)) < len(data.points):
             note.append(f"Identical {many} overlap.")
         return [*note, *([data.map_note] if data.map_note else [])]

@@ -42,7 +42,6 @@ class ObjectsSection(Section):
             "parts": [[p.name, p.value, p.at_first, p.at_second, round(float(p.pull), 9)] for p in e.parts],
             "ds": None if e.distance_set is None else finite(e.distance_set),
             "to": list(e.to_set),
-            "far": [[name, round(share, 4)] for name, share in e.far],
             "kind": e.kind,
         }
 
