@@ -148,7 +148,7 @@ def plural(noun: str) -> str:
 
 
 def opening(words: str) -> str:
-    """The name of a group or a set at the start of a sentence; a name that somebody gave keeps its letters.
+    """Return the name of a group or set at the start of a sentence; names given by users are unchanged.
 
     Examples
     --------

@@ -214,7 +214,7 @@ class SoftECM(LinkableFamily):
     partition_ : CredalPartition
         Masses of the training objects; the same as ``predict_partition(X)``, except for linked objects (see ``fit``).
     labels_ : ndarray of shape (n,)
-        Cluster of largest pignistic probability, from 0; label 0 is the cluster that tables and reports call ω1.
+        Cluster of largest pignistic probability, from 0; label 0 is ω1 in tables, group 1 in reports.
         Never -1: ``partition_.labels(outliers=-1)`` marks outliers.
     prototypes_ : one for each non-empty set, in the order of ``focal_sets_``
     cluster_centers_ : the first c of them

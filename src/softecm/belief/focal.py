@@ -24,7 +24,7 @@ Names: TypeAlias = Sequence[str] | Mapping[int | str, str] | None
 
 # With more sets, a mass matrix of a few thousand objects no longer fits into memory.
 MOST_SETS = 2**16 - 1
-MOST_NAMED = 3  # clusters, up to which the set of all of them names each
+MOST_NAMED = 3  # maximum number of clusters for which the set of all names each
 GROUPS = "Use 2 or more to find groups."
 PAIRS = "2 is usual: clusters and the pairs between them; {none} takes all sets."
 
@@ -323,11 +323,11 @@ class FocalSets:
 
     @property
     def group_names(self) -> tuple[str, ...]:
-        """What sentences and figures call them, (c,): their own names, or group 1, group 2, …."""
+        """Names for sentences and figures, (c,): their own names, or group 1, group 2, …."""
         return self.names or tuple(f"group {k + 1}" for k in range(self.n_clusters))
 
     def in_words(self, names: Sequence[str] | None = None) -> tuple[str, ...]:
-        """The columns of a mass matrix for readers who know no set theory, the empty set first.
+        """Return the columns of a mass matrix in plain words, the empty set first.
 
         Parameters
         ----------
@@ -351,12 +351,12 @@ class FocalSets:
         return [str(name) for name in names]
 
     def between(self, column: int) -> str:
-        """The clusters of a column of a mass matrix, joined by "and"."""
+        """Return the clusters of a column of a mass matrix, joined by "and"."""
         members = self.sets[column - 1]
         return "all groups" if self._holds_all(members) else listed([self.group_names[k] for k in members], "and")
 
     def _holds_all(self, members: ClusterSet) -> bool:
-        """Whether a set has all clusters, and too many to name."""
+        """Return whether a set has all clusters, and too many to name."""
         return len(members) == self.n_clusters > MOST_NAMED
 
     def labels(self, names: Sequence[str] | None = None, *, ascii: bool = False) -> tuple[str, ...]:
@@ -455,7 +455,7 @@ def _checked_names(names: Iterable[str], n_clusters: int) -> tuple[str, ...]:
     """Return names of all clusters, checked to be unique and without another meaning."""
     called = tuple(str(name).strip() for name in names)
     if len(called) != n_clusters:
-        some = worded("a dict for some of them", "name some of them with softecm rename DIR 'ω2=calm'")
+        some = worded("a dict for some of them", "name some of them with softecm rename DIR 2=calm")
         raise ValueError(
             f"names must have one entry for each of the {n_clusters} clusters; got {len(called)}: "
             f"{', '.join(called[:8])}. Use as many names as clusters, or {some}."

@@ -198,7 +198,7 @@ class RenameOptions:
     folder: ResultDir
     names: Annotated[
         str,
-        typer.Argument(metavar="NAMES", help="For all groups in their order, comma-separated; or for some: 'ω2=calm'."),
+        typer.Argument(metavar="NAMES", help="For all groups in their order, comma-separated; or for some: '2=calm'."),
     ]
 
 

@@ -213,7 +213,7 @@ def capitalized(text: str) -> str:
 
 
 def with_names(text: str, names: Sequence[str]) -> str:
-    """A sentence about groups that had no names, with these names; a column's name in quotes stays.
+    """Return a sentence about unnamed groups with these names; a quoted column name is unchanged.
 
     Examples
     --------

@@ -276,11 +276,11 @@ def _stretches(series: Sequence[FloatArray], names: Sequence[str] | None) -> lis
 
 
 def _filled(steps: FloatArray) -> FloatArray:
-    """A series without the missing steps at its end; one without any value as it is."""
+    """Return a series without the missing steps at its end; unchanged if it has no value."""
     known = np.flatnonzero(np.isfinite(steps).any(1))
     return steps[: known[-1] + 1] if len(known) else steps
 
 
 def _spans(length: int, parts: int) -> list[tuple[int, int]]:
-    """First step and the one after the last of so many equal parts."""
+    """Return the first step of each of so many equal parts, and the one after its last."""
     return list(pairwise(np.linspace(0, length, parts + 1).round().astype(int).tolist()))

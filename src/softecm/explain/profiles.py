@@ -99,12 +99,12 @@ class Profiles(Sequence[Trait]):
 
     @property
     def groups(self) -> tuple[str, ...]:
-        """The single clusters, without sets of several and the empty set."""
+        """Labels of the single clusters."""
         return self.focal_sets.labels()[1 : self.focal_sets.n_clusters + 1]
 
     @property
     def words(self) -> dict[str, str]:
-        """What sentences call each set: "group 1", "group 1 or group 2", "no group"."""
+        """Each label in plain words: "group 1", "group 1 or group 2", "no group"."""
         return dict(zip(self.focal_sets.labels(), self.focal_sets.in_words(), strict=True))
 
     def __len__(self) -> int:
