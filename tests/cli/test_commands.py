@@ -491,7 +491,7 @@ def test_series_go_through_the_same_commands(run: Run, rng: np.random.Generator)
     code, out, err = run("cluster", "waves.npy", "-c", 2, "-o", "found", "--n-init", 2)
     assert code == 0, err
     assert "14 series of 12 steps" in out
-    assert "combined (series are compared by shape, slope and texture" in out
+    assert "combined (series are compared by shape" in out
     page = Path("found/report.html").read_text()
     assert "series-cards" in page
     assert run("predict", "found", "waves.npy", "-o", "new.csv", "-q")[0] == 0
