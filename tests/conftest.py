@@ -1,4 +1,4 @@
-"""One place for what all tests share."""
+"""Fixtures and settings common to all tests."""
 
 import os
 from collections.abc import Callable, Iterator
@@ -17,8 +17,8 @@ HOSTILE = "hostile cases"
 hypothesis.settings.register_profile("quick", max_examples=12, deadline=None, derandomize=True)
 hypothesis.settings.register_profile("deep", max_examples=150, deadline=None)
 hypothesis.settings.load_profile("deep" if DEEP else "quick")
-torch.set_num_threads(1)  # the problems are small: waking a second thread costs more than it brings
-if "PYTEST_XDIST_WORKER" in os.environ:  # a core for each process: more threads would fight for it
+torch.set_num_threads(1)  # the problems are small: a second thread costs more than it saves
+if "PYTEST_XDIST_WORKER" in os.environ:  # one core per process
     threadpool_limits(1)
     set_threads(1)  # a test that asks for more (n_jobs=2) still gets them
 
@@ -41,13 +41,13 @@ def as_typed() -> Iterator[None]:
 
 @pytest.fixture(scope="session")
 def many() -> int:
-    """Random problems a combination: few in ``make test``, many in ``make test-deep``."""
+    """Random problems per combination: few in ``make test``, many in ``make test-deep``."""
     return 100 if DEEP else 10
 
 
 @pytest.fixture
 def hostile_case(request: pytest.FixtureRequest) -> Callable[[], None]:
-    """Counts a hostile case that was tried; the sum is printed after a run (from all processes of pytest-xdist)."""
+    """Counts a hostile case; the sum is printed after a run (from all processes of pytest-xdist)."""
     properties = request.node.user_properties
     properties.append((HOSTILE, 0))
     at = len(properties) - 1
@@ -59,7 +59,7 @@ def hostile_case(request: pytest.FixtureRequest) -> Callable[[], None]:
 
 
 def pytest_terminal_summary(terminalreporter) -> None:
-    """The number of hostile cases tried."""
+    """Print the number of hostile cases."""
     reports = [r for group in ("passed", "failed") for r in terminalreporter.stats.get(group, [])]
     tried = sum(k for r in reports if r.when == "call" for name, k in r.user_properties if name == HOSTILE)
     if tried:

@@ -1,4 +1,4 @@
-"""Objects in memory that pretend to be scattered."""
+"""Objects in memory as a stand-in for distributed ones."""
 
 from itertools import pairwise
 

@@ -1,4 +1,4 @@
-"""Reference numbers from other programs, in the folder ``golden`` beside this file; its README says whose they are."""
+"""Reference numbers from other programs, in the folder ``golden`` next to this file; its README has the sources."""
 
 import json
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Names inside the library that tests of behaviour need: when a module moves, only this file follows it."""
+"""Internal names that tests of behaviour need: when a module moves, only this file changes."""
 
 import re
 from pathlib import Path
@@ -12,7 +12,7 @@ from softecm.optim import Closed
 
 __all__ = ["MERGED", "POINTS", "Closed", "SquaredEuclidean", "choose", "evaluate", "mass_cost", "share", "vector_round"]
 
-#: Where a process that writes dies when asked to, as the code names these points.
+#: The named points at which a writing process can be killed.
 POINTS = [
     name
     for path in sorted(Path(softecm.__file__).parent.rglob("*.py"))
@@ -21,7 +21,7 @@ POINTS = [
 
 
 def vector_round(x, weights, prototypes, previous, factors, beta, delta2, tol):
-    """A round of vectors (n, p) on the CPU, as the kernel sums it."""
+    """An iteration of vectors (n, p) on the CPU, as summed by the kernel."""
     objects = rounds.vectors(x, prototypes.shape[-1])
     prices = rounds.RoundPrices(weights, factors, beta, delta2, tol)
     return rounds.sum_over_objects(objects, prototypes, None, previous, None, prices)

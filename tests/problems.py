@@ -9,13 +9,13 @@ from sklearn.utils import estimator_checks
 
 from softecm.belief import FocalSets
 
-#: What `make test-deep` sets for the address sanitizer: browsers don't start with it, and a child forked from a process of
-#: several threads may find its allocator locked.
+#: Set by `make test-deep` for the address sanitizer: browsers don't start with it, and a process forked from several
+#: threads may have a locked allocator.
 SANITIZED = ("LD_PRELOAD", "ASAN_OPTIONS", "PYTHONMALLOC", "SOFTECM_BOUNDS")
 UNSANITIZED = {name: value for name, value in os.environ.items() if name not in SANITIZED}
 DEEP = bool(os.environ.get("SOFTECM_DEEP"))  # set by make test-deep
 
-#: Those of scikit-learn's checks that depend on how data are handled, for variants of an estimator that passes all of them.
+#: scikit-learn's checks that depend on the handling of data, for variants of an estimator that passes all of them.
 DATA_CHECKS = pytest.mark.parametrize(
     "check",
     [
@@ -56,7 +56,7 @@ def random_problem(seed: int) -> dict:
 
 
 def largest_rise(history: np.ndarray) -> float:
-    """How much the objective rose at worst from one round to the next, relative to itself."""
+    """The largest relative rise of the objective between iterations."""
     if len(history) < 2:
         return 0.0
     return float(np.max(np.diff(history) / np.maximum(np.abs(history[:-1]), 1e-300)))

@@ -1,6 +1,6 @@
-"""Fits of every kind, then the same fits in other processes or threads: ``python processes.py REPETITIONS WAY ...``.
+"""Fits of every kind, repeated in other processes or threads: ``python processes.py REPETITIONS WAY ...``.
 
-Prints a line for each fit; ``tests/test_processes.py`` reads them.
+Prints a line per fit, which ``tests/test_processes.py`` reads.
 """
 
 import hashlib
@@ -14,7 +14,7 @@ import numpy as np
 
 
 def vectors() -> np.ndarray:
-    """Enough for several threads: kernels share out work above a million operations, torch above some 30 000 numbers."""
+    """Enough for several threads: kernels use them above a million operations, torch above some 30 000 numbers."""
     rng = np.random.default_rng(0)
     return np.concatenate([rng.normal(size=(12_000, 6)) + shift for shift in (0.0, 6.0, -6.0)])
 
@@ -82,7 +82,7 @@ KINDS += ["network", "mixture", "votes", "medoids", "sparse", "steps"]
 
 
 def run(way: str, kinds: list[str]) -> list[str]:
-    """Digests of those fits, made the other way."""
+    """Digests of those fits, computed in the other way."""
     if way == "threads":
         with ThreadPoolExecutor(8) as threads:
             return list(threads.map(fit, kinds))

@@ -42,7 +42,7 @@ def soft_ecm(
     max_iter: int = 200,
     **how: Any,
 ) -> Solution:
-    """Soft-ECM from each of several starts at once; parameters are numbers, or one for each run."""
+    """Soft-ECM from several starts at once; parameters are numbers, or one for each run."""
     kind, by = RELAXATIONS[relaxation], SOLVERS[solver] if isinstance(solver, str) else solver
     cost = mass_cost(focal, alpha, beta, delta, like=init, runs=len(init), weights=weights)
 
@@ -59,7 +59,7 @@ def soft_ecm(
 
 
 def cost_of(focal: Any, like: Tensor, runs: int, beta: Any, options: dict[str, Any]) -> MassCost:
-    """Prices of masses from options, which lose what is used of them."""
+    """The cost of masses from options, removing the used ones."""
     alpha, beta, delta = options.pop("alpha", 1.0), options.pop("beta", beta), options.pop("delta", None)
     return mass_cost(focal, alpha, beta, delta, like=like, runs=runs, weights=options.pop("weights", None))
 

@@ -1,4 +1,4 @@
-"""The fenced snippets of the documentation: where they stand, what they need, and how they are run."""
+"""The fenced snippets of the documentation: positions, requirements, execution."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from typing import Any
 
 ROOT = Path(__file__).resolve().parents[1]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
-#: Languages of fences: those that are run, and those that only show something.
+#: Languages of fences: those that run, and those for display.
 RUN, SHOWN = ("python", "sh"), ("text", "bibtex")
 
 _FENCE = re.compile(r"^```([^\n]*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
@@ -34,13 +34,13 @@ def _installed(name: str) -> Callable[[], bool]:
     return lambda: importlib.util.find_spec(name) is not None
 
 
-#: What the first line of a snippet may say that it needs, ``# needs BERTopic``, and whether that is there.
+#: Requirements that the first line of a snippet may declare, ``# needs BERTopic``, and whether they are met.
 THERE: dict[str, Callable[[], bool]] = {
     "an NVIDIA GPU": _gpu,
     "BERTopic": _installed("bertopic"),
     "a Dask cluster": lambda: False,
 }
-#: Commands that a shell snippet may show without their being run: what they need.
+#: Commands that a shell snippet may show without running them, with their requirements.
 NOT_RUN = {
     "git": "the network",
     "make": "a clone of the repository",
@@ -64,18 +64,18 @@ class Snippet:
 
     @property
     def needs(self) -> str | None:
-        """What its first line says it needs."""
+        """The requirement declared in its first line."""
         found = _NEEDS.match(self.code)
         return found[1] if found else None
 
     @property
     def runs_here(self) -> bool:
-        """Whether what it needs is there."""
+        """Whether its requirement is met."""
         return self.needs is None or THERE[self.needs]()
 
 
 def snippets(page: Path) -> list[Snippet]:
-    """All fenced blocks of a page in order, but for directives."""
+    """All fenced blocks of a page in order, except directives."""
     text = page.read_text(encoding="utf-8")
     found = _FENCE.finditer(text)
     return [
@@ -86,8 +86,8 @@ def snippets(page: Path) -> list[Snippet]:
 
 
 def run_python(snippet: Snippet, names: dict[str, Any]) -> None:
-    """Run a snippet in a namespace; a value that a line shows (``# → value``) must be the one that it has."""
-    code = "\n" * (snippet.line - 1) + snippet.code  # errors then name the line of the page
+    """Run a snippet in a namespace; values shown by a line (``# → value``) must be right."""
+    code = "\n" * (snippet.line - 1) + snippet.code  # errors then have the page's line number
     lines = code.splitlines()
     for statement in ast.parse(code).body:
         shown = _VALUE.fullmatch(lines[statement.end_lineno - 1][statement.end_col_offset :])
@@ -102,7 +102,7 @@ def run_python(snippet: Snippet, names: dict[str, Any]) -> None:
 
 
 def unknown_names(snippet: Snippet, names: dict[str, Any]) -> set[str]:
-    """Names that a snippet uses and neither it nor those above define: for snippets that can't be run here."""
+    """Names used by a snippet but not defined by it or those above, for snippets that can't run here."""
     nodes = list(ast.walk(ast.parse(snippet.code)))
     made = {
         alias.asname or alias.name
@@ -116,7 +116,7 @@ def unknown_names(snippet: Snippet, names: dict[str, Any]) -> set[str]:
 
 
 def commands(snippet: Snippet) -> Iterator[list[str]]:
-    """The commands of a shell snippet, one a line, as lists of words."""
+    """The commands of a shell snippet, one per line, as lists of words."""
     for line in snippet.code.replace("\\\n", " ").splitlines():
         words = shlex.split(line, comments=True)
         if words:
@@ -124,7 +124,7 @@ def commands(snippet: Snippet) -> Iterator[list[str]]:
 
 
 def reason_not_to_run(words: list[str]) -> str | None:
-    """What a command needs that is not to be had in a test."""
+    """A command's requirement that is not available in a test."""
     return NOT_RUN.get(" ".join(words[:2])) or NOT_RUN.get(words[0])
 
 

@@ -1,4 +1,4 @@
-"""The one safe writer: the whole file or the old one."""
+"""Atomic writing: the complete file or the old one."""
 
 import os
 import stat
@@ -31,7 +31,7 @@ def by_text(path: Path, content: bytes) -> None:
 
 def by_path(path: Path, content: bytes) -> None:
     with replaced(path) as temporary:
-        temporary.unlink()  # a library may make the file itself, and for its owner alone
+        temporary.unlink()  # a library may create the file itself, with private permissions
         temporary.touch(0o600)
         temporary.write_bytes(content)
 
@@ -142,7 +142,7 @@ def test_nothing_in_the_library_renames_files_but_the_writer() -> None:
 
 @pytest.mark.parametrize("there", [False, True])
 def test_programs_that_write_a_folder_at_once_leave_the_files_of_one(tmp_path, there):
-    """In threads, whose locks exclude each other as those of processes do."""
+    """In threads, whose locks exclude each other like those of processes."""
     names = "abcdef"
 
     def write(who, target):

@@ -1,4 +1,4 @@
-"""Averages of series."""
+"""Barycentres of series."""
 
 import numpy as np
 import pytest

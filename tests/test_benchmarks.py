@@ -1,4 +1,4 @@
-"""What the archive benchmark says of its rows: ranks, who is told apart, what is left out."""
+"""Results of the archive benchmark: ranks, significant differences, exclusions."""
 
 import sys
 from pathlib import Path
@@ -11,7 +11,7 @@ ROOT = Path(__file__).resolve().parents[1] / "benchmarks"
 
 @pytest.fixture
 def modules(monkeypatch):
-    """``ranks`` and ``archive``, as scripts of one folder."""
+    """``ranks`` and ``archive``, imported as scripts of one folder."""
     monkeypatch.syspath_prepend(str(ROOT))
     import archive
     import ranks

@@ -92,7 +92,7 @@ def _links(case):
 
 @pytest.mark.parametrize("case", HELPERS["expandlink"], ids=lambda case: case["id"])
 def test_links_are_handed_on_as_in_r(case):
-    """R keeps pairs of an object with itself, repeats and contradictions; ours takes the next pair, or none."""
+    """R keeps pairs of an object with itself, duplicates and contradictions; ours takes the next pair, or none."""
     x = np.array(HELPERS["datasets"][case["data"]])
     found = spread_constraints(*_links(case), pairwise_distances(x), case["k"])
     group = groups_of(found.must_link, len(x))

@@ -1,4 +1,4 @@
-"""A metric is what its code does, not what it is called."""
+"""A metric is identified by its code, not by its name."""
 
 import functools
 import subprocess
@@ -83,7 +83,7 @@ class Scaled(SemiMetric):
 
 
 class Doubled(Scaled):
-    """The same name of a method, with another body."""
+    """The same method name with another body."""
 
     def pairwise(self, x, v):
         return 2 * self.scale * (x[:, None] - v).square().sum(-1)
@@ -105,7 +105,7 @@ def test_what_has_no_code_is_said(tmp_path):
     assert Fingerprint(torch.dist).unseen
     assert Fingerprint(functools.partial(torch.dist, p=1)).unseen
     assert not Fingerprint(closed(1.0)).unseen
-    assert not Fingerprint(made(BASE)).unseen  # functions of installed packages go by their names
+    assert not Fingerprint(made(BASE)).unseen  # functions of installed packages are identified by name
 
 
 def test_another_process_finds_the_same():

@@ -1,8 +1,8 @@
-"""The house keeps its order: every import points to the left, those inside functions too, and none leads back.
+"""The layers of modules: every import points to the left, including those inside functions, and none leads back.
 
-Drawn from the syntax trees of ``src/``. Imports for type checkers alone are left out: they say what a value is and load
-nothing. ``from softecm import ECM`` counts as an import of the module that holds the class. The ``__init__`` of a package is
-a module like any other, the one that shows what the rest of the package holds.
+Checked in the syntax trees of ``src/``. Imports only for type checkers are ignored, because they load nothing. ``from
+softecm import ECM`` counts as an import of the module that defines the class. The ``__init__`` of a package is an
+ordinary module, which exports the rest of the package.
 """
 
 from __future__ import annotations
@@ -18,7 +18,8 @@ import softecm
 
 SRC = Path(softecm.__file__).resolve().parents[1]
 
-#: The layers from left to right. A name stands for a module or for a package with all in it that has no line of its own.
+#: The layers from left to right. A name stands for a module, or for a package with all its modules without a line of
+#: their own.
 LAYERS = [
     (
         "ground",
@@ -46,12 +47,12 @@ LAYERS = [
     ("command line", "cli __main__"),
 ]
 
-#: Arrows that point back for a reason. Each is one that a reader must know of, so the list is short.
+#: Justified imports that point back. Readers must know each of them, so the list is short.
 EXCEPTIONS: dict[tuple[str, str], str] = {}
 
 
 def modules() -> dict[str, Path]:
-    """Every module under ``src/`` by its name without ``softecm.``; the package itself is an empty name."""
+    """Every module under ``src/`` by its name without ``softecm.``; the package itself has an empty name."""
     found = {}
     for path in sorted((SRC / "softecm").rglob("*.py")):
         parts = path.relative_to(SRC / "softecm").with_suffix("").parts
@@ -75,7 +76,7 @@ def run_nodes(node: ast.AST) -> Iterator[ast.AST]:
 
 
 def imported(source: str) -> set[str]:
-    """The modules of ours that a module imports, at its head or in a function."""
+    """The modules of ours that a module imports, at the top or in a function."""
     found = set()
     for node in run_nodes(ast.parse(source)):
         if isinstance(node, ast.Import):
@@ -89,7 +90,7 @@ def imported(source: str) -> set[str]:
 
 
 def target(inside: str, name: str) -> str:
-    """Where ``from softecm.inside import name`` leads."""
+    """The target of ``from softecm.inside import name``."""
     full = f"{inside}.{name}" if inside else name
     return full if full in MODULES else SHOWN[name] if not inside and name in SHOWN else inside
 
@@ -100,7 +101,7 @@ GRAPH = {
 
 
 def layer(module: str) -> int:
-    """The number of a module's layer: that of the longest name in the table that it lies under."""
+    """The index of a module's layer: that of the longest matching name in the table."""
     lines = {name: i for i, (_, names) in enumerate(LAYERS) for name in names.split()}
     parts = module.split(".")
     found = [lines[name] for k in range(len(parts), 0, -1) if (name := ".".join(parts[:k])) in lines]
@@ -116,7 +117,7 @@ def test_no_import_leads_back_to_where_it_began():
 
 
 def test_no_package_leads_back_to_where_it_began():
-    """Between packages, too: a module directly under ``softecm`` counts as one of its own."""
+    """Also between packages: a module directly under ``softecm`` counts as a package."""
     packages: dict[str, set[str]] = {}
     for module, others in GRAPH.items():
         room = module.split(".")[0]

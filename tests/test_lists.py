@@ -1,4 +1,4 @@
-"""Whatever is on a list is named where people look: the reference of names, and the README where it lists such things."""
+"""Everything on a list is named where users look: the reference of names, and the README's lists."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ README = (ROOT / "README.md").read_text(encoding="utf-8")
 
 
 def listed(module: str) -> set[str]:
-    """The names that the reference lists for a module."""
+    """The names listed by the reference for a module."""
     found = re.findall(rf"currentmodule:: {re.escape(module)}\n(.*?)(?=```|\.\. currentmodule)", API, re.DOTALL)
     return {line.strip() for part in found for line in part.splitlines() if re.fullmatch(r" +\w+", line)}
 
@@ -36,7 +36,7 @@ def test_estimators_are_in_the_reference_the_readme_and_their_package():
 
 
 def test_every_estimator_says_what_it_is_for():
-    """What ``softecm algorithms`` prints; the line of a base class would be another estimator's."""
+    """The output of ``softecm algorithms``; a base class's line would describe another estimator."""
     lines = {name: vars(kind).get("suits") for name, kind in all_estimators()}
     assert {name for name, line in lines.items() if not line or "\n" in line} == set(), "give each a line in suits"
     assert len(set(lines.values())) == len(lines)

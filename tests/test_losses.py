@@ -1,4 +1,4 @@
-"""Losses for torch: values of a plain recursion, gradients of finite differences, the signatures people know."""
+"""Losses for torch: values of a plain recursion, gradients of finite differences, the usual signatures."""
 
 import copy
 import inspect
@@ -38,7 +38,7 @@ def test_the_values_are_those_of_the_recursion(normalize, gamma, rng):
     for loss in (
         SoftDTWLoss(gamma, normalize=normalize),
         SoftDTW(False, gamma, normalize),
-        SoftDTW(use_cuda=True, gamma=gamma, normalize=normalize, bandwidth=0),  # no GPU is asked for by its tensors
+        SoftDTW(use_cuda=True, gamma=gamma, normalize=normalize, bandwidth=0),  # its tensors are not on a GPU
         SoftDTWLossPyTorch(gamma, normalize),
     ):
         np.testing.assert_allclose(loss(torch.tensor(x), torch.tensor(y)), wanted, atol=1e-10)

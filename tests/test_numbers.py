@@ -1,4 +1,4 @@
-"""What the README and the docs say was measured is what the rows beside the results say."""
+"""Measurements quoted by the README and the docs equal the recorded results."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ RESULTS, MEASURED = ROOT / "benchmarks" / "results", ROOT / "docs" / "measured"
 MET = r"Met: \*\*(\d+) of (\d+)\*\* printed cells"
 NUMBER = r"(-?\d+(?:\.\d+)?)"
 
-# What looks measured and is not: parts of definitions, settings, the paper's data.
+# Numbers that are not measurements: parts of definitions, settings, the paper's data.
 NOT_MEASURED = (
     r"1\.4826 times",
     r"0\.95 quantile",
@@ -39,7 +39,7 @@ NOT_MEASURED = (
     r"for Soft-ECM 0\.91 beside 0\.70",
     r"scores 0\.58 and 0\.70",
     r"Ecoli's 0\.89",
-    # How near a cell must come to be met.
+    # How close a cell must be to count as met.
     r"two printed deviations or 0\.03",
 )
 LOOKS_MEASURED = re.compile(
@@ -48,7 +48,7 @@ LOOKS_MEASURED = re.compile(
 
 
 class Quote(NamedTuple):
-    """Words of a page, with {} where a number stands, and where the numbers come from."""
+    """Words of a page, with {} for numbers, and their source."""
 
     page: str
     words: str
@@ -56,7 +56,7 @@ class Quote(NamedTuple):
 
 
 def column(page: Path, number: int, table: int = 0, row: str | None = None) -> list[float]:
-    """The numbers in a column of a table of results, of all rows or of those that begin with a word."""
+    """The numbers in a column of a results table, of all rows or of those that begin with a word."""
     rows = json.loads(ROWS["beside"](page).read_text(encoding="utf-8"))["tables"][table]["rows"]
     return [line[number] for line in rows if isinstance(line[number], float) and row in (None, str(line[0]).strip("*"))]
 
@@ -68,7 +68,7 @@ def doubt(*numbers: int) -> list[float]:
 
 
 def cells_met() -> list[float]:
-    """Of the paper's table, as coded: how many of how many."""
+    """Cells of the paper's table that are met, as coded: how many of how many."""
     words = ROWS["rows_of"](MEASURED / "paper_table.md")["words"]
     return next([float(n) for n in found.groups()] for line in words if (found := re.match(MET, line)))
 
@@ -98,20 +98,20 @@ QUOTES = [
 
 
 def prose(page: Path) -> str:
-    """A page's sentences on one line: without code, tables and formulas."""
+    """A page's sentences on one line, without code, tables and formulas."""
     text = re.sub(r"^```.*?^```", "", page.read_text(encoding="utf-8"), flags=re.DOTALL | re.MULTILINE)
     lines = [line for line in text.splitlines() if not line.startswith(("|", "    "))]
     return re.sub(r"\s+", " ", re.sub(r"\$[^$]*\$", "", "\n".join(lines)))
 
 
 def said_beside_tables() -> list[str]:
-    """What results say outside their tables: a page may hold them whole."""
+    """Results outside tables: a page may include them whole."""
     lines = [line for page in ROWS["pages"]() for line in ROWS["words"](page.read_text(encoding="utf-8"))]
     return sorted(lines, key=len, reverse=True)
 
 
 def pattern(words: str) -> str:
-    """What a quote looks like in its page."""
+    """The pattern of a quote in its page."""
     return NUMBER.join(re.escape(part) for part in words.split("{}"))
 
 

@@ -1,4 +1,4 @@
-"""The package as others see it: names, imports, wheel."""
+"""The package from outside: names, imports, wheel."""
 
 import runpy
 import subprocess

@@ -1,4 +1,4 @@
-"""The named points of writing: each is in the code once, and a process dies there when asked to."""
+"""The named points of writing: each is in the code once, and a process dies there on request."""
 
 import os
 import subprocess

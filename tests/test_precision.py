@@ -1,4 +1,4 @@
-"""Numbers are shown with the digits that their column has itself."""
+"""Numbers are shown with the digits of their column."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""After a fit of any kind: forked and fresh processes, a loader's workers and threads fit too, with the same answers."""
+"""After a fit of any kind: forked and new processes, a loader's workers and threads fit, too, with the same results."""
 
 import os
 import subprocess
@@ -11,8 +11,8 @@ from problems import DEEP, UNSANITIZED
 from processes import KINDS
 
 WAYS = ["fork", "multiprocessing", "loader", "threads"]
-FRESH = ["spawn", "forkserver", "loky"]  # processes that import everything anew, which takes time
-FITS = len(KINDS) + 3  # the first ones again, in processes that have fitted
+FRESH = ["spawn", "forkserver", "loky"]  # processes that import everything again, which takes time
+FITS = len(KINDS) + 3  # the first ones again, in processes that have fitted before
 REPETITIONS, SECONDS = (20, 3600) if DEEP else (1, 300)
 
 

@@ -1,4 +1,4 @@
-"""What is said of the package in several places is the same in all of them."""
+"""Facts about the package agree in all places."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ ZENODO = json.loads((ROOT / ".zenodo.json").read_text(encoding="utf-8"))
 RECIPE = yaml.safe_load((ROOT / "conda-forge" / "recipe.yaml").read_text(encoding="utf-8"))
 PAPER = (ROOT / "paper" / "joss" / "paper.md").read_text(encoding="utf-8")
 BIBLIOGRAPHY = (ROOT / "paper" / "joss" / "paper.bib").read_text(encoding="utf-8")
-OTHERWISE_CALLED = {"torch": "pytorch", "matplotlib": "matplotlib-base"}  # by conda-forge
-# What the Journal of Open Source Software asks for.
+OTHERWISE_CALLED = {"torch": "pytorch", "matplotlib": "matplotlib-base"}  # conda-forge's names
+# Required by the Journal of Open Source Software.
 SECTIONS = ["Summary", "Statement of need", "State of the field", "Software design", "Research impact statement"]
 SECTIONS += ["AI usage disclosure", "Acknowledgements", "References"]
 
@@ -39,7 +39,7 @@ def versions(texts: list[str]) -> list[str]:
 
 
 def config(name: str) -> Any:
-    """A file that belongs to the repository alone."""
+    """A file that exists only in the repository."""
     path = ROOT / name
     if not path.exists():
         pytest.skip(f"{name} is not part of the sdist")

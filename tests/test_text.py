@@ -1,4 +1,4 @@
-"""What a message guesses was meant."""
+"""Suggestions of messages for misspelled words."""
 
 import pytest
 

@@ -8,7 +8,7 @@ from softecm.datasets import make_blobs
 
 
 def distances(x, centers, focal, gamma):
-    """BCM's distance as ALGORITHMS.md writes it."""
+    """BCM's distance as in ALGORITHMS.md."""
     out = np.empty((len(x), len(focal)))
     to = ((x[:, None] - centers) ** 2).sum(-1)
     for a, members in enumerate(focal):

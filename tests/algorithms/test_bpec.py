@@ -93,7 +93,7 @@ def test_a_saved_model_answers_the_same(metric, tmp_path):
     np.testing.assert_array_equal(loaded.delta_bel_.bel, model.delta_bel_.bel)
 
 
-@pytest.mark.filterwarnings("ignore")  # the checks feed nonsense on purpose
+@pytest.mark.filterwarnings("ignore")  # invalid input on purpose
 @DATA_CHECKS
 def test_manners_of_scikit_learn_with_learned_matrices(check):
     check("BPEC", BPEC(metric="adaptive", max_iter=20))

@@ -1,4 +1,4 @@
-"""CatECM: categories of any kind, gaps, groups, descent."""
+"""CatECM: categories of any kind, missing cells, groups, descent."""
 
 from itertools import product
 
@@ -17,7 +17,7 @@ from softecm.scores import adjusted_rand_index
 
 
 def groups(seed, n=200, p=10, noise=0.1):
-    """Four groups with a favourite category each in every column, a tenth of the cells at random."""
+    """Four groups with a favourite category each in every column, a tenth of the cells random."""
     rng = np.random.default_rng(seed)
     group = np.arange(n) % 4
     favourite = np.stack([rng.permutation(4) for _ in range(p)], axis=1)
@@ -146,7 +146,7 @@ def test_bad_parameters(parameters, message):
 
 
 def test_runs_that_had_ended_are_gone_on_from(tmp_path):
-    """A checkpoint of a loop whose runs have all ended: no run has a state any longer."""
+    """A checkpoint of a loop in which all runs have ended, so that none has a state."""
     x, _ = groups(0, n=30, p=3)
 
     def stop(progress):

@@ -43,7 +43,7 @@ def test_links_are_heeded(metric):
 
 
 def objective(model, X, must, cannot, xi):
-    """The article's J, from the definition."""
+    """The article's J by definition."""
     m, focal = model.partition_.masses, model.focal_sets_
     meets = focal.intersects.astype(float)
     d = np.column_stack([np.full(len(X), model.delta_**2), focal.cardinalities * model.transform(X)])
@@ -112,8 +112,8 @@ def test_the_variant_meets_evclust(number):
     assert np.sqrt((difference**2).mean()) < 1e-5
     np.testing.assert_allclose(centers, case["output"]["g"], atol=2e-5)
     assert (found.labels() == expected.labels()).all()
-    # evclust's interior-point solver leaves the masses of objects *without* links off their closed form for the file's own
-    # centres by up to 4e-5 (no code of ours in that number): closer than that nobody can come.
+    # evclust's interior-point solver leaves the masses of objects *without* links up to 4e-5 off their closed form for
+    # the file's own centres (independent of our code): agreement can't be closer.
     others = np.setdiff1d(np.arange(len(x)), rows)
     assert difference[others].max() < 5e-5
 

@@ -1,4 +1,4 @@
-"""k-CEVCLUS against R, and what its links do."""
+"""k-CEVCLUS against R, and the effect of links."""
 
 import logging
 
@@ -27,7 +27,7 @@ D = pairwise_distances(load_diamond().data)
 
 
 def _case(case_id):
-    """A case of R's as a problem, its start, and the case itself."""
+    """R's case as a problem with its start, and the case."""
     file = load("kcevclus")
     case = next(c for c in file["cases"] if c["id"] == case_id)
     rows = np.array(file["datasets"][case["dissimilarity"].split("_")[0]])
@@ -40,7 +40,7 @@ def _case(case_id):
     ends = (np.array(case[f"{kind}_link_1based"], dtype=np.int64).reshape(-1, 2) - 1 for kind in ("must", "cannot"))
     links, xi = check_constraints(*ends, n), case["xi"]
     problem = ConflictProblem(phi, start.focal_sets, pairs)
-    if case["norm"] == 2:  # the misfits' own number instead of the squares asked for
+    if case["norm"] == 2:  # the norm of the misfits instead of squares
         xi *= n * (n - 1) / problem.size
     count = sum(map(len, links))
     linked = Linked(links, VARIANTS["evclust"] * xi / count, firm=True) if count else None

@@ -17,19 +17,19 @@ from softecm.objective.links import Links
 
 
 def simplex_quadratic(a, b):
-    r"""Masses on the simplex (last axis) that minimise :math:`\sum_A a_A m_A^2 + b_A m_A`, by sorting."""
+    r"""Masses on the simplex (last axis) that minimize :math:`\sum_A a_A m_A^2 + b_A m_A`, by sorting."""
     b = b - b.amin(-1, keepdim=True)
     share = 0.5 / a
     order = b.argsort(-1)
     ordered, weight = b.gather(-1, order), share.gather(-1, order)
-    level = (1.0 + (weight * ordered).cumsum(-1)) / weight.cumsum(-1)  # tau, were these the sets with mass
+    level = (1.0 + (weight * ordered).cumsum(-1)) / weight.cumsum(-1)  # tau, if these were the sets with mass
     count = (level > ordered).sum(-1, keepdim=True).clamp_min(1)
     masses = (level.gather(-1, count - 1) - b).clamp_min(0.0) * share
     return masses / masses.sum(-1, keepdim=True)
 
 
 def simplex_power(a, b, beta, steps=100):
-    r"""Masses on the simplex that minimise :math:`\sum_A a_A m_A^\beta + b_A m_A`, by halving the bracket of the level."""
+    r"""Masses on the simplex that minimize :math:`\sum_A a_A m_A^\beta + b_A m_A`, by bisection of the level."""
     b = b - b.amin(-1, keepdim=True)
     slope, root = 1.0 / (beta * a), 1.0 / (beta - 1.0)
     low = (b + beta * a * a.shape[-1] ** (1.0 - beta)).amin(-1, keepdim=True)
@@ -153,8 +153,8 @@ def test_an_object_between_two_groups_goes_to_its_partners_not_nowhere():
     model.fit(X, must_link=[(60, 0)], constraint_weight=2.0)
     assert model.decisions()[60].word == "clearly"
     assert model.labels_[60] == model.labels_[0]
-    assert "clearly belongs" in str(model.explain_object(X, 60))  # what partition_ says, not what is predicted
-    assert "lies between" in str(model.explain_object(X[30:], 30))  # others: as predicted
+    assert "clearly belongs" in str(model.explain_object(X, 60))  # uses partition_, not a prediction
+    assert "lies between" in str(model.explain_object(X[30:], 30))  # other objects: predicted
 
 
 LABELS = np.r_[np.repeat([1, -1], [3, 27]), np.repeat([0, -1], [3, 27]), -1]

@@ -50,7 +50,7 @@ def problem_of(x, focal, corrected):
 
 
 def inertia(x, weights, problem, clusters, matrices):
-    """The objects' part of the objective, straight from the definition."""
+    """The objects' part of the objective by definition."""
     centers, shapes = problem.centers(clusters, matrices), problem.shapes(matrices)
     difference = x[:, None, None] - centers
     return (weights * torch.einsum("nrap,rapq,nraq->nra", difference, shapes, difference)).sum()

@@ -62,7 +62,7 @@ def test_a_round_is_the_definition():
 def test_the_best_round_is_kept_and_runs_end(many):
     for seed in range(many):
         rng = np.random.default_rng(seed)
-        d = rng.integers(0, 5, size=(15, 15)).astype(float)  # no metric at all: rounds go up and in circles
+        d = rng.integers(0, 5, size=(15, 15)).astype(float)  # not a metric: the objective may rise and cycle
         d = np.triu(d, 1) + np.triu(d, 1).T
         starts = np.stack([rng.choice(15, 3, replace=False) for _ in range(5)])
         found = ecmdd(torch.as_tensor(d), FocalSets.up_to(3, 2), starts, beta=2.0, delta=1.0)
@@ -105,7 +105,7 @@ def test_a_model_with_a_metric_is_saved(tmp_path):
     np.testing.assert_array_equal(load_model(tmp_path / "m.safetensors").predict_proba(x), model.predict_proba(x))
 
 
-@pytest.mark.filterwarnings("ignore")  # the checks feed nonsense on purpose
+@pytest.mark.filterwarnings("ignore")  # invalid input on purpose
 @parametrize_with_checks([ECMdd(metric="sqeuclidean")])
 def test_manners_of_scikit_learn(estimator, check):
     assert check(estimator) is None
@@ -124,7 +124,7 @@ def test_bad_parameters(parameters, message):
         ECMdd(2, **parameters).fit(pairwise_distances(load_diamond().data))
 
 
-@pytest.mark.parametrize("seed", [4, 11, 25])  # where many objects would do, and what they count tells them apart
+@pytest.mark.parametrize("seed", [4, 11, 25])  # with many candidates, distinguished only by their counts
 def test_of_equally_good_medoids_the_same_is_taken_for_weights_and_for_copies(seed):
     rng = np.random.default_rng(seed)
     X, counts = np.repeat([[0, 0], [9, 0]], 8, 0) + rng.integers(0, 3, (16, 2)), rng.integers(1, 4, 16)

@@ -1,4 +1,4 @@
-"""EGMM against the authors' formulas, and what an evidential mixture promises."""
+"""EGMM against the authors' formulas, and properties of an evidential mixture."""
 
 import numpy as np
 import pytest
@@ -12,7 +12,7 @@ from softecm.algorithms.egmm import Mixture, Sample, ebic, egmm, maximised, post
 from softecm.datasets import make_blobs
 from softecm.scores import adjusted_rand_index
 
-# With a ridge in the density alone the authors' program lets the likelihood fall: not imitated.
+# With a ridge only in the density, the authors' program lets the likelihood decrease: not reproduced.
 CASES = [case for case in load("egmm")["cases"] if case["ridge_in_density"] == 0]
 
 

@@ -1,4 +1,4 @@
-"""EK-NNclus against R with its orders replayed, and the number of clusters it finds."""
+"""EK-NNclus against R with its orders replayed, and the number of clusters."""
 
 import numpy as np
 import pytest
@@ -27,7 +27,7 @@ NAMES = [name for _, name in case_ids("eknnclus")]
 
 
 def _problem(case_id):
-    """A case of R's with its own neighbours, and its trials' orders."""
+    """R's case with its own neighbours, and the orders of its trials."""
     file = load("eknnclus")
     case = next(c for c in file["cases"] if c["id"] == case_id)
     x = np.array(file["datasets"][case["data"]], dtype=float)
@@ -107,7 +107,7 @@ def test_the_objective_is_the_evidence_between_clusters():
     assert model.objective_ == pytest.approx(between(which, votes.weights, model.labels_))
 
 
-# The constants of `joined` were chosen on seeds below 20 of such problems with the groups known; these are others.
+# The constants of `joined` were chosen on seeds below 20 of such problems with known groups; these are others.
 @pytest.mark.parametrize("seed", [101, 102, 103])
 def test_finds_the_number_of_groups_of_any_shape(seed):
     moons, side = make_moons(1500, noise=0.07, random_state=seed)

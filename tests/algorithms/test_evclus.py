@@ -1,4 +1,4 @@
-"""EVCLUS against R, its quadratic programmes, and its own promises."""
+"""EVCLUS against R, its quadratic programs, and its own properties."""
 
 import numpy as np
 import pytest
@@ -46,8 +46,8 @@ def test_meets_r(name, case_id):
 
 
 def test_every_programme_of_the_first_sweep_meets_r():
-    # The start is a hard partition, so two directions are decided by the ridge of 1e-8 alone, and the reference's first
-    # object is 1.2e-5 off the exact solution (computed with 50 digits). Given its masses, all others meet.
+    # The start is a hard partition, so the ridge of 1e-8 alone decides two directions, and the reference's first object
+    # is 1.2e-5 off the exact solution (computed with 50 digits). Given its masses, all others agree.
     _, phi, _, start, expected = _problem("kevclus_protein", "protein_c4_simple_one_sweep")
     conflict = (~start.focal_sets.intersects).astype(float)
     for i in range(len(phi)):

@@ -49,7 +49,7 @@ def test_ctrl_c_ends_a_fit_and_leaves_nothing_broken():
         try:
             assert process.stdout.readline() == "begun\n", process.stderr.read()
             process.send_signal(signal.SIGINT)
-            said, errors = process.communicate(timeout=120)  # loose: the fit itself would take hours
+            said, errors = process.communicate(timeout=120)  # generous: the fit itself would take hours
         finally:
             process.kill()
     assert said.splitlines() == ["interrupted False", "idle True", "other threads 0 fits again 6"], errors

@@ -1,4 +1,4 @@
-"""Learning on: batches, drift, known labels, an earlier model."""
+"""Incremental fitting: batches, drift, known labels, an earlier model."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def test_a_hundred_batches_end_where_the_whole_fit_does(name):
 
 
 def test_nothing_is_lost_where_nothing_is_forgotten_and_memberships_are_hard():
-    """With beta next to 1 every object belongs to one cluster, and means of batches are means of all."""
+    """With beta near 1 every object belongs to one cluster, and means of batches are means of all."""
     X, labels = blobs(600, 3)
     model = FCM(3, beta=1.01, random_state=0)
     for batch in np.array_split(PLACES[labels] + (X - PLACES[labels]) * 0.2, 10):
@@ -78,7 +78,7 @@ def test_planted_drift_is_followed_and_said():
 
 
 def test_a_group_that_moves_in_one_of_many_columns_is_said_at_once():
-    """Three spreads in one of nine columns: the cluster itself, held back by what was learned, has gone hardly at all."""
+    """Three spreads in one of nine columns: the cluster itself, held by the past, has hardly moved."""
     pd = pytest.importorskip("pandas")
     X, labels = blobs(300, 20)
     rest = np.random.default_rng(20).normal(size=(300, 6))
@@ -88,7 +88,7 @@ def test_a_group_that_moves_in_one_of_many_columns_is_said_at_once():
     later = table[200:].copy()
     model = SoftECM(3, random_state=0).fit(table[:200]).rename([f"group {k}" for k in range(3)])
     moved = model.labels_[np.flatnonzero(labels[:200] == 1)[0]]
-    model.partial_fit(later)  # nothing to say
+    model.partial_fit(later)  # no warning
     later.loc[later["kind"] == "y", "c1"] += 3.0
     with pytest.warns(
         DriftWarning, match=rf"objects of cluster group {moved} lie [23]\S* of their own spreads .* in c1:"
@@ -178,7 +178,7 @@ def test_metrics_without_sums_are_refused():
 
 
 def between(n=200, seed=11):
-    """Two long groups that run together, so that labels must say where one ends."""
+    """Two elongated touching groups, so that labels must decide where one ends."""
     rng = np.random.default_rng(seed)
     labels = rng.integers(2, size=n)
     return np.stack([rng.normal(size=n) * 1.5, labels * 2.0 + 0.4 * rng.normal(size=n)], 1), labels
@@ -238,7 +238,7 @@ def test_a_prior_of_no_weight_is_only_a_start():
 
 
 def test_the_transfer_term_is_minimised():
-    """At the end, every centre is the mean of its objects and the earlier prototype, weighted."""
+    """After convergence, every centre is the weighted mean of its objects and the earlier prototype."""
     X, _ = blobs(90, 16)
     last = FCM(3, random_state=0).fit(blobs(90, 17, shift=1.0)[0])
     new = FCM(3, tol=1e-12, max_iter=2000, random_state=0).fit(X, prior=last, prior_weight=0.5)
@@ -256,7 +256,7 @@ def test_a_prior_for_a_metric_without_closed_form():
 
 
 def priced(n, seed, kinds, shift=0.0):
-    """A table of three groups with a column of categories, whose scales are not those of another draw."""
+    """A table of three groups with a categorical column, with scales that differ between draws."""
     pd = pytest.importorskip("pandas")
     X, labels = blobs(n, seed, shift)
     rng = np.random.default_rng(seed)
@@ -268,7 +268,7 @@ def priced(n, seed, kinds, shift=0.0):
     ("before", "now"), [("xyz", "xyzu"), ("xyzu", "xyz"), ("xyz", "uxy")], ids=["more", "fewer", "others"]
 )
 def test_a_prior_knows_other_categories(before, now):
-    """Columns are the same: scales and categories are those of the new table, shares of what is gone go to the rest."""
+    """The columns agree: scales and categories come from the new table, the rest gets shares of missing ones."""
     last = SoftECM(3, random_state=0).fit(priced(120, 0, list(before)))
     table = priced(90, 0, list(now))
     new = SoftECM(3, random_state=0).fit(table, prior=last, prior_weight=1e6)

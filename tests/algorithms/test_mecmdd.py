@@ -1,4 +1,4 @@
-"""MECMdd: rounds as published, an objective that never rises, views and their names."""
+"""MECMdd: iterations as published, an objective that never rises, views and their names."""
 
 import numpy as np
 import pytest
@@ -21,14 +21,14 @@ def of_points(*columns):
 
 
 def two_views(seed=0, n=45):
-    """Three groups in the first view, nothing in the second."""
+    """Three groups in the first view, noise in the second."""
     blobs = make_blobs(n, n_clusters=3, distance=8.0, random_state=seed)
     noise = np.random.default_rng(seed).normal(scale=3.0, size=(len(blobs.data), 2))
     return of_points(blobs.data, noise), blobs.target
 
 
 def random_views(seed, n=20, count=3):
-    """No geometry at all."""
+    """Views without geometry."""
     d = np.random.default_rng(seed).integers(1, 9, size=(count, n, n)).astype(float)
     d = np.triu(d, 1)
     return d + d.transpose(0, 2, 1)
@@ -81,7 +81,7 @@ def test_free_medoids_never_rise_and_each_is_the_best_for_the_others(weights, ru
         problem = model._problem(views, model.focal_sets_, None)
         state = problem.at(model.medoids_, torch.from_numpy(model._weights))
         assert state.objective == pytest.approx(model.objective_, rel=1e-12)
-        for z in range(20):  # with the masses held fixed, no other medoid of a set costs less
+        for z in range(20):  # with fixed masses, no other medoid of a set costs less
             pair = model.focal_sets_.sets[-1]
             u = problem.shares(state.weights)[-1].numpy()
             tied = how["lam"] * sum(views[:, z, k] for k in model.medoids_[list(pair)])
@@ -104,7 +104,7 @@ def test_a_weight_of_two_is_an_object_twice():
 
 
 def definition(problem, state, weights, clusters):
-    """The objective for a state's masses, other weights and the clusters' medoids, term by term."""
+    """The objective for a state's masses, other weights and the clusters' medoids, by definition."""
     medoids = problem._with_sets(np.asarray(clusters))
     u, m = problem.shares(weights).numpy(), state.masses.numpy() ** problem.beta
     total = 0.0

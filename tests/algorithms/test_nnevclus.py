@@ -1,4 +1,4 @@
-"""NN-EVCLUS against R: forward pass, loss, gradient, the path of its descent; and what the estimator promises."""
+"""NN-EVCLUS against R: forward pass, loss, gradient, path of the descent; and properties of the estimator."""
 
 import numpy as np
 import pytest
@@ -35,7 +35,7 @@ def network(weights, order):
 
 
 def problem(case):
-    """A case's loss, its start, and where R's columns stand among ours."""
+    """A case's loss, its start, and the positions of R's columns among ours."""
     x = np.array(FILE["datasets"][case["data"]])
     n, indicators = len(x), np.array(case["output"]["F"])
     focal = FocalSets.of(indicators.shape[1], [tuple(np.flatnonzero(row)) for row in indicators])

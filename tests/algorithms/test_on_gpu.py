@@ -1,4 +1,4 @@
-"""Whole fits on the GPU: the same starts and the same answers as on the CPU; sentences where it can't be."""
+"""Whole fits on the GPU: the same starts and results as on the CPU; error messages for unsupported ones."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ MIXED = make_mixed_blobs(90, random_state=0).data
 
 
 def both(estimator, X):
-    """The estimator fitted on either device."""
+    """The estimator fitted on both devices."""
     return [type(estimator)(**{**estimator.get_params(), "device": device}).fit(X) for device in ("cpu", "cuda")]
 
 
@@ -47,7 +47,7 @@ def test_exact_steps_agree(metric, X, relaxation):
 )
 @pytest.mark.filterwarnings("ignore::UserWarning")
 def test_descents_agree(metric, X):
-    """From the same start with the same delta: what the first stage decides, it decides by a hair."""
+    """From the same start with the same delta, because the first stage's decisions can be close."""
     given = {"init": "k-means++", "delta": 10.0, "n_init": 1, "max_iter": 30}
     cpu, cuda = both(SoftECM(3, metric=metric, random_state=0, **given), X)
     np.testing.assert_allclose(cuda.partition_.masses, cpu.partition_.masses, atol=1e-4)

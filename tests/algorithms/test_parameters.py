@@ -1,4 +1,4 @@
-"""Parameters are declared once: a fit does not check the defaults again, so their own rules must accept them."""
+"""Parameters are declared once: a fit does not validate the defaults again, so their own rules must accept them."""
 
 import pytest
 

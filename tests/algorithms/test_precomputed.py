@@ -1,4 +1,4 @@
-"""Soft-ECM on dissimilarities: every choice against brute force, descent, and what the estimator promises."""
+"""Soft-ECM on dissimilarities: every choice against brute force, descent, and properties of the estimator."""
 
 from itertools import product
 
@@ -21,7 +21,7 @@ KINDS = ("penalty", "gap", "exact")
 
 
 def dissimilarities(seed, n=7):
-    """A metric, its squares, or numbers without any order, with ties and equal objects."""
+    """A metric, its squares, or arbitrary numbers, with ties and equal objects."""
     rng = np.random.default_rng(seed)
     if seed % 3 == 2:
         d = rng.integers(0, 6, size=(n, n)).astype(float)
@@ -33,14 +33,14 @@ def dissimilarities(seed, n=7):
 
 
 def barycenter(d, clusters, members):
-    """By definition: least sum of dissimilarities, then of squares, then the first."""
+    """By definition: minimum sum of dissimilarities, then of squares, then the first."""
     keys = [(round(sum(d[clusters[k], x] for k in members), 9), round(sum(d[clusters[k], x] ** 2 for k in members), 9), x)
             for x in range(len(d))]  # fmt: skip
     return min(keys)[2]
 
 
 def price(d, focal, kind, lam, prices, z):
-    """What medoids z cost with the masses fixed, term by term as written in the paper and DESIGN.md."""
+    """The cost of medoids z with fixed masses, by definition in the paper and DESIGN.md."""
     total = sum(prices[a, z[a]] for a in range(len(focal)))
     for a, members in enumerate(focal.sets):
         if len(members) > 1 and kind != "exact":
@@ -65,7 +65,7 @@ def test_every_choice_equals_brute_force(kind, seed):
     (z,) = relaxation.improve(start[None], prices[None])
     cost = price(d, focal, kind, lam, prices, z)
     assert cost <= price(d, focal, kind, lam, prices, start) + 1e-9
-    # None of the medoids could be better placed, the others where they are (exact: the sets following).
+    # No single medoid could be improved, with the others fixed (exact: sets follow).
     for a, x in product(range(3 if kind == "exact" else len(focal)), range(len(d))):
         other = [*z[:a], x, *z[a + 1 :]]
         if kind == "exact":

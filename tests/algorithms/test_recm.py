@@ -1,4 +1,4 @@
-"""RECM against R, against ECM, and its own promises."""
+"""RECM against R, against ECM, and its own properties."""
 
 import numpy as np
 import pytest
@@ -39,7 +39,7 @@ def test_meets_r(name, case_id):
     np.testing.assert_allclose(found.objective[0], out["crit"], rtol=1e-8)
     trace = case["J_trace"]
     if len(trace) == case["iterations"]:
-        np.testing.assert_allclose(found.history[0][1:], trace, rtol=1e-8)  # ours begins before the first round
+        np.testing.assert_allclose(found.history[0][1:], trace, rtol=1e-8)  # ours begins before the first iteration
 
 
 @pytest.mark.parametrize("focal_sets", [None, "full", "simple"])

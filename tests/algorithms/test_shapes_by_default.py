@@ -1,4 +1,4 @@
-"""By default numbers are measured in units of their groups, where the evidence is for it; a named metric is as it says."""
+"""By default numbers get units of their groups if the evidence supports it; a named metric is used as given."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ Floats = NDArray[np.float64]
 
 
 def elongated(seed: int = 0, n: int = 600) -> tuple[Floats, NDArray[np.int64]]:
-    """Three groups, each long in its own direction."""
+    """Three groups, each elongated in its own direction."""
     rng = np.random.default_rng(seed)
     y = rng.integers(0, 3, n)
     angles = np.array([0.0, 1.1, 2.2])
@@ -26,7 +26,7 @@ def elongated(seed: int = 0, n: int = 600) -> tuple[Floats, NDArray[np.int64]]:
 
 
 def noisy(seed: int = 0, n: int = 400) -> tuple[Floats, NDArray[np.int64]]:
-    """Three groups in two columns beside four wide columns of noise."""
+    """Three groups in two columns, plus four wide columns of noise."""
     rng = np.random.default_rng(seed)
     y = rng.integers(0, 3, n)
     X = np.array([[0.0, 0.0], [4.0, 0.0], [0.0, 4.0]])[y] + rng.normal(size=(n, 2)) * 0.6

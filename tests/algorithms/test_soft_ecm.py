@@ -20,7 +20,7 @@ PAPER = {"alpha": 1 / 6, "beta": 2.0, "delta": 11.0}
 
 
 class Withheld(SemiMetric):
-    """Squared Euclidean distance that tells nothing but its values."""
+    """Squared Euclidean distance without capabilities."""
 
     def pairwise(self, x, v):
         return (x[:, None] - v).square().sum(-1)

@@ -1,4 +1,4 @@
-"""Sparse rows give what dense rows give, and are never written out."""
+"""Sparse rows give the results of dense rows, and are never made dense."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from softecm.spaces.sparse import SparseRows
 
 
 def texts(n: int = 90, p: int = 30, topics: int = 3, *, seed: int = 0) -> sp.csr_array:
-    """Rows like TF-IDF: few words each, of length 1, from a few topics; some from two of them."""
+    """Rows like TF-IDF: few words each, of length 1, from a few topics; some from two topics."""
     rng = np.random.default_rng(seed)
     words = np.full((topics, p), 0.1)
     for k, own in enumerate(np.array_split(np.arange(p), topics)):
@@ -66,7 +66,7 @@ def test_sparse_equals_dense(route):
     assert sparse.focal_sets_ == dense.focal_sets_
     close(sparse.partition_.masses, dense.partition_.masses)
     close(sparse.objective_, dense.objective_)
-    length = route == "cosine"  # which says nothing about a prototype's
+    length = route == "cosine"  # ignores a prototype's length
     close(scaled(sparse.prototypes_, length), scaled(dense.prototypes_, length))
     close(scaled(sparse.cluster_centers_, length), scaled(dense.cluster_centers_, length))
     assert_array_equal(sparse.labels_, dense.labels_)
@@ -142,7 +142,7 @@ def test_never_written_out(monkeypatch):
 
 
 def dense_rows(rows: SparseRows) -> Any:
-    """Written out without SciPy."""
+    """Dense rows without SciPy."""
     out = np.zeros((len(rows), rows.width))
     out[np.repeat(np.arange(len(rows)), np.diff(rows.starts)), rows.columns] = rows.values
     return torch.from_numpy(out)
@@ -196,7 +196,7 @@ def test_a_report_shows_the_telling_columns(tmp_path):
 
 
 def test_a_sample_of_wide_rows_is_compared_by_its_combinations(monkeypatch):
-    """The same answer whether starts are combinations of the sample's rows or written out."""
+    """The same result with starts as combinations of the sample's rows or as dense rows."""
     monkeypatch.setattr(stages, "SAMPLE", 40)
     monkeypatch.setattr(stages, "SAMPLE_EACH", 10)
     wide = texts(120, 90)
@@ -216,7 +216,7 @@ def test_noise_in_many_columns_pulls_no_clusters_together():
     assert not model.collapsed_
     assert adjusted_rand_score(labels, model.labels_) > 0.95
     advised = float(str(said[0].message).rsplit("beta=", 1)[1].split()[0])
-    obeyed = SoftECM(6, beta=advised, random_state=0).fit(noisy)  # nothing is left to say
+    obeyed = SoftECM(6, beta=advised, random_state=0).fit(noisy)  # no warning
     assert obeyed.decisions().counts()["clearly"] > model.decisions().counts()["clearly"]
 
 

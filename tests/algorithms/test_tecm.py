@@ -1,4 +1,4 @@
-"""TECM in its three published forms: reference rounds, an objective that never rises, and what a source brings."""
+"""TECM in its three published forms: reference iterations, an objective that never rises, and the effect of a source."""
 
 import numpy as np
 import pytest
@@ -70,7 +70,7 @@ def test_rounds_are_those_of_the_reference(case):
 
 
 def data(seed=0, n=40, c=3, spread=1.0):
-    """Groups whose centres are known, and their labels."""
+    """Groups with known centres, and their labels."""
     rng = np.random.default_rng(seed)
     centers = rng.normal(size=(c, 2)) * 4.0
     group = np.arange(n) % c
@@ -136,7 +136,7 @@ def test_a_source_may_have_more_or_fewer_clusters():
     for source in (centers[:2], np.r_[centers, [[30.0, 30.0]]]):
         model = TECM(3, source=source, delta=6.0, random_state=0).fit(x)
         assert adjusted_rand_score(group, model.labels_) > 0.7
-    assert model.shares_[:, 3].max() < 0.2  # nobody takes after the one that has gone
+    assert model.shares_[:, 3].max() < 0.2  # no cluster follows the missing one
     assert source_sets(FocalSets.full(2), 3) == FocalSets.full(3)
     assert len(source_sets(FocalSets.up_to(3, 2), 2)) == 3
 

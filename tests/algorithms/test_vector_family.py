@@ -1,4 +1,4 @@
-"""What every algorithm on vectors must keep: descent, restarts, files, pickles, weights."""
+"""Common properties of the algorithms on vectors: descent, restarts, files, pickles, weights."""
 
 import pickle
 

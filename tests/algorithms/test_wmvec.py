@@ -1,4 +1,4 @@
-"""WMVEC, WMVEC-FP and MVECM-VFL: reference rounds, an objective that never rises, views and their weights."""
+"""WMVEC, WMVEC-FP and MVECM-VFL: reference iterations, an objective that never rises, views and their weights."""
 
 import numpy as np
 import pytest
@@ -17,7 +17,7 @@ RULE = {"wmvec": "entropy", "wmvec_fp": "entropy", "mvecm_vfl": "product"}
 
 
 def problem_of(case):
-    """A reference case, and where it begins."""
+    """A reference case, and its start."""
     parts = [torch.tensor(REFERENCE["datasets"][view], dtype=torch.float64) for view in case["views"]]
     focal = FocalSets.of(len(case["F"][0]), [tuple(np.flatnonzero(row).tolist()) for row in case["F"]])
     start = torch.cat([torch.tensor(part, dtype=torch.float64) for part in case["centers_before"]], 1)[None]
@@ -64,7 +64,7 @@ def test_rounds_are_those_of_the_reference(case):
 
 
 def views_of(seed=0, n=60, coin=False):
-    """Three groups in two views of other units, and a third that knows nothing of them."""
+    """Three groups in two views with different units, and a third view of noise."""
     rng = np.random.default_rng(seed)
     group = np.arange(n) % 3
     third = rng.choice([0.0, 1.0], (n, 1)) if coin else rng.normal(size=(n, 2))

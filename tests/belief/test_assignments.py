@@ -1,4 +1,4 @@
-"""One word for each object: known answers, ties, edges."""
+"""One-word decisions: known answers, ties, edge cases."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ TWO, THREE = FocalSets.full(2), FocalSets.up_to(3, 2)
 
 
 def word(*masses: float, focal: FocalSets = TWO, clear: float = 0.75) -> str:
-    """What is said of one object."""
+    """The decision about one object."""
     return str(CredalPartition([masses], focal).decisions(clear).words[0])
 
 
@@ -23,15 +23,15 @@ def word(*masses: float, focal: FocalSets = TWO, clear: float = 0.75) -> str:
     [
         ((0.0, 0.9, 0.1, 0.0), "clearly"),
         ((0.0, 0.75, 0.25, 0.0), "clearly"),
-        ((0.4, 0.48, 0.12, 0.0), "clearly"),  # 0.8 once the empty set is left out
+        ((0.4, 0.48, 0.12, 0.0), "clearly"),  # 0.8 without the empty set
         ((0.0, 0.74, 0.26, 0.0), "rather"),
-        ((0.0, 0.5, 0.4, 0.1), "rather"),  # leads by 0.1, whatever floating point says
+        ((0.0, 0.5, 0.4, 0.1), "rather"),  # leads by 0.1, despite floating point
         ((0.0, 0.4996, 0.4973, 0.0031), "undecided"),
         ((0.0, 0.54, 0.46, 0.0), "undecided"),
         ((0.0, 0.5, 0.5, 0.0), "undecided"),
         ((0.0, 0.3, 0.3, 0.4), "between"),
-        ((0.0, 0.0, 0.5, 0.5), "rather"),  # of equal masses the cluster comes before the set
-        ((0.5, 0.5, 0.0, 0.0), "nowhere"),  # and the empty set before both
+        ((0.0, 0.0, 0.5, 0.5), "rather"),  # for equal masses a cluster precedes a set
+        ((0.5, 0.5, 0.0, 0.0), "nowhere"),  # and the empty set precedes both
         ((1.0, 0.0, 0.0, 0.0), "nowhere"),
         ((0.4, 0.3, 0.0, 0.3), "nowhere"),
     ],

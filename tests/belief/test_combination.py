@@ -13,7 +13,7 @@ from softecm.scores import adjusted_rand_index
 
 
 def random_partition(rng, n, c, *, every=True, empty=True):
-    """Masses on all sets (or some), Ω among them."""
+    """Masses on all sets (or some), including Ω."""
     focal = FocalSets.full(c) if every else FocalSets.up_to(c, 2, omega=True)
     masses = rng.dirichlet(np.full(len(focal) + 1, 0.5), n) + 1e-3
     if not empty:

@@ -1,4 +1,4 @@
-"""Clusters go by their names wherever they are shown; labels stay numbers from 0."""
+"""Clusters have their names in all output; labels remain numbers from 0."""
 
 import pickle
 

@@ -156,7 +156,7 @@ def test_outliers_above_a_threshold():
     assert p.outliers(threshold=1).tolist() == []
 
 
-# ---------------------------------------------------------------------- as a value
+# ---------------------------------------------------------------------- protocol
 
 
 def test_masses_are_kept_in_double_precision_and_nobody_can_change_them():
@@ -182,7 +182,7 @@ def test_masses_are_kept_in_double_precision_and_nobody_can_change_them():
             partition.masses[0, 0] = 1
     with pytest.raises(AttributeError):
         p.masses = own
-    assert CredalPartition(p.masses, p.focal_sets).masses is p.masses  # no copy of what can't change
+    assert CredalPartition(p.masses, p.focal_sets).masses is p.masses  # no copy of an immutable array
 
 
 def test_rounding_below_zero_is_cut_off():

@@ -7,7 +7,7 @@ from golden import load, partition
 from softecm.belief import cluster_similarity, similar_pairs
 
 CASES = {case["id"]: case for case in load("create_pairs")["create_pairs"]}
-# R takes a cluster's own similarity to be its largest, and lets one object with all mass on the empty set spoil all.
+# R assumes that a cluster's own similarity is its largest, and fails for an object with all mass on the empty set.
 OF_R = ("c3_k_is_c", "c3_own_similarity_not_the_largest", "c3_object_with_all_mass_on_the_empty_set")
 
 

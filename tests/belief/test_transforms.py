@@ -21,7 +21,7 @@ WAYS = ("dempster", "yager", None)
 
 @st.composite
 def mass_functions(draw):
-    """Random masses, some zero, some rows all on one set (the empty one, too)."""
+    """Random masses, some zero, some rows entirely on one set (including the empty one)."""
     c = draw(st.integers(1, 5))
     focal = draw(st.sampled_from([FocalSets.full(c), FocalSets.up_to(c), FocalSets.up_to(c, 1), FocalSets.simple(c)]))
     rng = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
@@ -38,7 +38,7 @@ def cases():
 
 
 def values(table):
-    """A golden table; null, where evclust has NaN, stays NaN."""
+    """A golden table; null, for evclust's NaN, stays NaN."""
     return np.array(table, dtype=float)
 
 

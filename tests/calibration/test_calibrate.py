@@ -1,4 +1,4 @@
-"""Calibrated masses: they state the intervals, cover what made the data, can be stopped and gone on with."""
+"""Calibrated masses: they reproduce the intervals, cover the true probabilities, can be stopped and resumed."""
 
 import json
 from dataclasses import replace
@@ -24,7 +24,7 @@ from softecm.report.sections.certainty import Certainty
 
 
 def section(calibration, ids=None):
-    """The report's section on a calibration; objects go by ``ids``, or by their numbers from 1."""
+    """The report's section on a calibration; names of objects are ``ids``, or numbers from 1."""
     names = [str(i + 1) for i in range(len(calibration.before))] if ids is None else ids
     return Certainty(SimpleNamespace(calibration=calibration, noun="object", ids=names))
 
@@ -58,7 +58,7 @@ def test_masses_state_the_intervals(found):
 
 
 def test_sets_and_the_empty_set_have_intervals():
-    """Objects planted between, and far out, are so in refits; the intervals hold what the model says."""
+    """Objects planted between groups, and outliers, are so in refits; the intervals contain the model's masses."""
     blobs = make_blobs(120, n_clusters=3, distance=8, between=6, outliers=3, random_state=3)
     fitted = SoftECM(3, random_state=0).fit(blobs.data)
     made = calibrate(fitted, blobs.data, n_boot=40, pairs="none")
@@ -93,7 +93,7 @@ def test_sharp_borders_are_seen_and_normal_groups_stay_normal(rng):
 
 
 def test_a_fit_that_left_the_units_chosen_first_is_refitted_in_its_own(rng):
-    """Columns of two widths would be scaled, but the groups' evidence is for columns as they are."""
+    """Columns of different widths would be scaled, but the groups support unscaled columns."""
     y = np.repeat([0, 1, 2], 60)
     points = np.array([[0.0, 0.0], [60.0, 0.0], [120.0, 0.0]])[y] + rng.standard_t(3, size=(180, 2))
     fitted = SoftECM(3, random_state=0).fit(points)
@@ -103,7 +103,7 @@ def test_a_fit_that_left_the_units_chosen_first_is_refitted_in_its_own(rng):
 
 
 def test_columns_of_a_table_are_densities_and_shares(rng):
-    """Two groups apart in a number and a category: probabilities near to those of Bayes' rule; gaps are left out."""
+    """Two groups separated in a number and a category: probabilities close to Bayes' rule; missing cells are skipped."""
     y = np.repeat([0, 1], 400)
     frame = pd.DataFrame({"size": 3.0 * y + rng.normal(size=800), "kind": np.where(rng.random(800) < 0.8, y, 1 - y)})
     frame["kind"] = frame["kind"].map({0: "a", 1: "b"})
@@ -119,7 +119,7 @@ def test_columns_of_a_table_are_densities_and_shares(rng):
 
 
 def test_intervals_cover_what_made_the_data():
-    """One mixture, drawn anew: the pair probability lies inside about as often as is said."""
+    """One mixture, drawn repeatedly: the interval contains the pair's probability about as often as stated."""
     inside = []
     for seed in range(4):
         rng = np.random.default_rng(seed)
@@ -233,7 +233,7 @@ def test_distances_of_a_mixture_are_the_metric_s(rng):
 
 
 def drawn(rng, form: Form) -> tuple[np.ndarray, np.ndarray]:
-    """Two groups of such a form, and their starts."""
+    """Two groups of this form, and their starts."""
     y = rng.permutation(np.repeat([0, 1], 250))
     raw = rng.normal(size=(500, 2)) * ([0.4, 2.0] if form.free else [1.0, 1.0])
     if np.isfinite(form.tail):
@@ -340,7 +340,7 @@ def test_groups_that_come_apart_are_named():
     out = np.array(before.masses)
     out[3] = [1.0, 0.0, 0.0]
     nowhere = replace(one, before=CredalPartition(out, before.focal_sets))
-    assert "disagree" not in " ".join(section(nowhere, named).sentences)  # an outlier has no group to disagree about
+    assert "disagree" not in " ".join(section(nowhere, named).sentences)  # outliers have no group
     assert section(nowhere, named).facts()["calibration"]["least_sure"] == []
 
 
@@ -372,7 +372,7 @@ def test_words_of_the_model_and_of_the_refits_are_in_one_table():
 
 
 def test_intervals_are_judged_by_the_other_half_of_the_refits(found):
-    """Even refits say that all belong together, odd ones that hardly any do: no interval of the ones holds the others."""
+    """Even refits put all objects together, odd ones hardly any: no interval of one half contains the other."""
     split = np.tile(np.array([[1.0, 0.0], [0.5, 0.5]])[:, None], (20, 90, 1))
     told = replace(found, memberships=split).coverage()["intervals"]
     assert told["inside"] == 0.0

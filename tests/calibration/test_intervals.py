@@ -1,4 +1,4 @@
-"""Intervals and the masses that state them, against Bootclus."""
+"""Intervals and masses fitted to them, against Bootclus."""
 
 import numpy as np
 import pytest
@@ -21,7 +21,7 @@ R, ARTICLE = golden.load("bootclus"), golden.load("bootclus_article")
 
 
 def memberships(case: dict) -> np.ndarray:
-    """(B, n, c); NaN where an object was left out."""
+    """(B, n, c); NaN for objects left out."""
     if case["memberships"] is not None:
         return np.asarray(case["memberships"], dtype=float)
     labels = np.asarray(case["labels_1based"], dtype=float)
@@ -45,7 +45,7 @@ def test_bounds_are_those_of_r(case):
 def solved(
     case: dict, low: np.ndarray, high: np.ndarray, still: float, most: int
 ) -> tuple[float, np.ndarray, np.ndarray]:
-    """Misfit, masses found and masses wanted, from the case's own start."""
+    """Misfit, masses found and expected, from the case's own start."""
     rows = [tuple(np.flatnonzero(row).tolist()) for row in np.asarray(case["output"]["F"])]
     focal = FocalSets.of(case["c"], [row for row in rows if row])
     order = [focal.index(row) - 1 for row in rows if row]

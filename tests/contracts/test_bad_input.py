@@ -1,4 +1,4 @@
-"""What can go wrong with input, and what is said about it: parameter, rule, value, remedy."""
+"""Invalid input, and its error messages: parameter, rule, value, remedy."""
 
 import datetime
 

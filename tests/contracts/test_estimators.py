@@ -1,4 +1,4 @@
-"""Every estimator of the package behaves as scikit-learn's do, whatever kind of data it takes."""
+"""Every estimator behaves like scikit-learn's, for any kind of data."""
 
 import pickle
 import signal
@@ -28,10 +28,11 @@ from softecm.objective.equations import MassCost
 
 PUBLIC = [getattr(softecm, name) for name in softecm.__all__]
 NAMES = sorted(kind.__name__ for kind in PUBLIC if isinstance(kind, type) and issubclass(kind, BaseEstimator))
-KINDS = dict.fromkeys(NAMES, "vectors")  # a new estimator takes vectors until it is said here that it does not
+KINDS = dict.fromkeys(NAMES, "vectors")  # a new estimator takes vectors unless listed here
 KINDS |= dict.fromkeys(("RECM", "ECMdd", "MECMdd", "EVCLUS", "CEVCLUS"), "dissimilarities") | {"CatECM": "categories"}
 
-# Their data are checked, fitted and predicted by the code that ECM, CECM or EVCLUS goes through: scikit-learn's checks of
+# Their data use the code of ECM, CECM or EVCLUS: scikit-learn's slow checks of these are left to make test-deep; the
+# contract of every estimator is tested for all below.
 # these take long and are left to make test-deep; what every estimator promises is tried of all below.
 LIKE_OTHERS = ("BCM", "CCM", "CEVCLUS", "ECMPlus", "FCM", "TECM")
 
@@ -43,13 +44,13 @@ DATA: dict[str, Any] = {
     "categories": WORDS[np.digitize(np.c_[POINTS, POINTS.sum(1), POINTS[:, 0] - POINTS[:, 1]], [-3, 0, 3])],
 }
 
-# Contracts that an estimator breaks today, and why. Strict: whoever mends one takes its line out.
+# Contracts that an estimator violates at present, with reasons. Strict: remove the line with the fix.
 ITSELF = "places an object given all the others, itself among them; the fit leaves it out"
 BROKEN: dict[tuple[str, str], str] = {
     (name, "test_training_objects_are_predicted_as_they_were_found"): ITSELF for name in ("EVCLUS", "CEVCLUS")
 }
 
-# Checks of scikit-learn's that an estimator does not pass, and why.
+# scikit-learn's checks that an estimator does not pass, with reasons.
 NOT_SQUARE = "the check hands over a table that is not square, which is refused first"
 OF_DISSIMILARITIES = {
     "check_positive_only_tag_during_fit": "says 'must not hold a negative dissimilarity', not scikit-learn's own words",
@@ -63,7 +64,7 @@ OF_CATEGORIES = {
     "check_complex_data": NOT_THEIR_WORDS,
     "check_estimators_empty_data_messages": NOT_THEIR_WORDS,
 }
-# The check asks a clusterer that has predict_proba for the tags of a classifier; tests/algorithms/test_sparse.py has more.
+# The check asks a clusterer with predict_proba for the tags of a classifier; see tests/algorithms/test_sparse.py.
 OF_SPARSE = dict.fromkeys(
     ("check_estimator_sparse_array", "check_estimator_sparse_matrix"), "asks for a classifier's tags"
 )
@@ -71,7 +72,7 @@ EXPECTED = {"vectors": {}, "dissimilarities": OF_DISSIMILARITIES, "categories": 
 
 
 class RECMOfDistances(RECM):
-    """RECM that scikit-learn's checks know to be given distances: they look for this, else they give similarities."""
+    """RECM with a tag for distances, without which scikit-learn's checks pass similarities."""
 
     metric = "precomputed"
 
@@ -95,16 +96,16 @@ class MECMddOfDistances(MECMdd):
 
 
 def quick(name: str, **changed: Any) -> Any:
-    """An estimator with few starts, so that the whole list stays quick."""
+    """An estimator with few starts, to keep the whole list fast."""
     estimator = getattr(softecm, name)()
     own = {"n_init": 2, "hidden": (6,), "random_state": 0} | changed
     return estimator.set_params(**{key: value for key, value in own.items() if key in estimator.get_params()})
 
 
 def checked(name: str) -> Any:
-    """The estimator as scikit-learn's checks get it: what they ask for does not hang on the last rounds."""
+    """The estimator for scikit-learn's checks, which don't depend on convergence."""
     if name in ("SoftECM", "ECM"):
-        return getattr(softecm, name)()  # as a user first meets it
+        return getattr(softecm, name)()  # with its defaults
     kinds = (RECMOfDistances, EVCLUSOfDistances, CEVCLUSOfDistances, MECMddOfDistances)
     of_distances = {kind.__name__.removesuffix("OfDistances"): kind for kind in kinds}
     if name in of_distances:
@@ -117,7 +118,7 @@ def expected_failures(estimator: Any) -> dict[str, str]:
     return EXPECTED[KINDS[type(estimator).__name__.removesuffix("OfDistances")]] | own
 
 
-@pytest.mark.filterwarnings("ignore")  # the checks feed nonsense on purpose
+@pytest.mark.filterwarnings("ignore")  # invalid input on purpose
 @parametrize_with_checks(
     [checked(name) for name in NAMES if DEEP or name not in LIKE_OTHERS], expected_failed_checks=expected_failures
 )
@@ -142,7 +143,7 @@ def test_a_parameter_that_is_none_is_told_by_the_one_that_is_meant(name):
 
 @pytest.mark.parametrize("name", NAMES)
 def test_labels_of_some_objects_count_or_are_warned_of(name):
-    """Complete labels are ignored without a word, as by all of scikit-learn's clusterers."""
+    """Complete labels are silently ignored, as by all of scikit-learn's clusterers."""
     y = np.where(np.arange(len(POINTS)) < 40, -1, 0)
     x = DATA[KINDS[name]]
     with warnings.catch_warnings(record=True) as caught:
@@ -161,7 +162,7 @@ def test_the_list_is_whole():
 
 
 class Interrupt:
-    """Counts its calls, and is Ctrl-C at one of them."""
+    """Counts its calls, and simulates Ctrl-C at one of them."""
 
     def __init__(self) -> None:
         self.calls, self.at = 0, 0
@@ -176,10 +177,10 @@ class Interrupt:
 
 
 def seen(model: Any, X: Any, folder: Path) -> tuple[Any, ...]:
-    """All that can be seen of a fitted estimator: its attributes, what it predicts, its file."""
+    """Everything observable of a fitted estimator: its attributes, its predictions, its file."""
     model.save(folder / "model.safetensors")
     with safe_open(folder / "model.safetensors", framework="np") as file:
-        saved = file.metadata()  # with a checksum of all tensors
+        saved = file.metadata()  # including a checksum of all tensors
     fitted = {key: id(value) for key, value in vars(model).items() if key not in model.get_params()}
     return fitted, model.predict_partition(X).masses.tobytes(), saved
 
@@ -187,11 +188,11 @@ def seen(model: Any, X: Any, folder: Path) -> tuple[Any, ...]:
 def check_unchanged(
     model: Any, X: Any, interrupt: Interrupt, folder: Path, points: int = 10**6, every: int = 1
 ) -> None:
-    """A refit with other objects is interrupted at many of its calls; each time everything is as it was."""
+    """Interrupt a refit with other objects at many of its calls; nothing may change."""
     other = X[20:50, 20:50] if X.shape[0] == X.shape[1] else X[20:50]
-    model.fit(X)  # imports what the first fit imports
+    model.fit(X)  # imports of the first fit
     interrupt.next(0)
-    model.fit(other)  # for the number of calls
+    model.fit(other)  # to count the calls
     calls = interrupt.calls
     interrupt.next(0)
     model.fit(X)
@@ -209,7 +210,7 @@ def check_unchanged(
 
 
 def check_mass_rule(rule: Any) -> None:
-    """Weights are the derivatives of the cost; delta^2 is the price at which an object may as well belong nowhere."""
+    """Weights are the derivatives of the cost; delta^2 is the cost at which an object may equally belong nowhere."""
     distances = torch.rand(5, 3, generator=torch.Generator().manual_seed(0), dtype=torch.float64).requires_grad_()
     one = torch.ones(1, dtype=torch.float64)
     cost = MassCost(torch.tensor([[1.0, 1.0, 2.0]], dtype=torch.float64), 1.7 * one, 0.5 * one, None, rule)
@@ -263,7 +264,7 @@ class TestEveryEstimator:
         assert fitted.transform(X).shape == (len(X), len(fitted.focal_sets_))
 
     def test_prediction_uses_the_masses_of_the_fit(self, name, X, fitted):
-        """Were they others, the cost of the training objects would not be the objective."""
+        """With other masses, the cost of the training objects would not be the objective."""
         if not hasattr(fitted, "score"):
             pytest.skip("has no score")
         if name == "WMVEC":
@@ -271,7 +272,7 @@ class TestEveryEstimator:
         assert fitted.score(X) * len(X) == pytest.approx(-fitted.objective_, rel=1e-5)
 
     def test_the_mass_rule_keeps_its_contract(self, name, X, fitted):
-        """With the estimator's numbers and with others, which show what a 1 hides."""
+        """With the estimator's numbers and with others, which reveal errors hidden by a 1."""
         rule = getattr(getattr(fitted, "model_", None), "rule", None)
         if rule is None:
             pytest.skip("masses follow from no distances to prototypes")
@@ -326,7 +327,7 @@ class TestEveryEstimator:
             return True
 
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # one round is no fit
+            warnings.simplefilter("ignore")  # one iteration does not converge
             model = quick(name, n_clusters=3, callback=stop).fit(X)
         assert [progress.iteration for progress in heard] == [1]
         assert np.isfinite(heard[0].objective).all()
@@ -339,14 +340,14 @@ class TestEveryEstimator:
         interrupt = Interrupt()
         model = quick(name, n_clusters=3, max_iter=6, callback=interrupt)
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # six rounds are no fit
+            warnings.simplefilter("ignore")  # six iterations don't converge
             check_unchanged(model, X, interrupt, tmp_path, every=1 if DEEP else 4)
 
     @pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
     def test_a_refit_interrupted_anywhere_else_changes_nothing(self, name, X, tmp_path):
-        """In the checks of the data, between stages, in the last lines: at calls of our functions, chosen evenly.
+        """In the validation of the data, between stages, in the last lines: at calls of our functions, chosen evenly.
 
-        A call may be the end of a generator, where Python prints the interrupt and forgets it: the fit must end there, too.
+        A call may be the end of a generator, where Python prints and ignores the interrupt: the fit must still end.
         """
         interrupt = Interrupt()
         model = quick(name, n_clusters=3, max_iter=6)

@@ -1,4 +1,4 @@
-"""Whatever is given passes one gate: it is read as meant, or refused in a sentence, by every estimator alike."""
+"""Validation is the same for all estimators: input is read as meant, or raises a clear error."""
 
 import warnings
 
@@ -18,7 +18,7 @@ from softecm.distances import Combined, Mahalanobis, SoftDTW
 from softecm.spaces.raw import as_plain
 
 RNG = np.random.default_rng(0)
-WHOLE = RNG.integers(0, 9, (30, 3)) + np.repeat([[0], [30]], 15, 0)  # small whole numbers, in two groups
+WHOLE = RNG.integers(0, 9, (30, 3)) + np.repeat([[0], [30]], 15, 0)  # small integers, in two groups
 DATA = {
     "vectors": WHOLE.astype(float),
     "dissimilarities": np.round(pairwise_distances(WHOLE, metric="cityblock")),
@@ -35,7 +35,7 @@ def masses(estimator, X):
 
 
 def refused(estimator, X):
-    """What is said about data that can't be clustered."""
+    """The error message for data that can't be clustered."""
     with pytest.raises((ValueError, TypeError)) as caught:
         masses(estimator, X)
     assert_sentence(caught.value)
@@ -56,7 +56,7 @@ def masked(X, cell):
     mask = np.zeros(X.shape, dtype=bool)
     mask[cell] = True
     values = X.copy()
-    values[cell] = 1e6  # what lies under the mask is never seen
+    values[cell] = 1e6  # masked values are never read
     return np.ma.masked_array(values, mask)
 
 
@@ -87,7 +87,7 @@ def test_a_whole_number_beyond_all_floats_is_named(estimator, X):
     given = X.astype(object)
     given[2, 1] = given[1, 2] = LARGE
     if KINDS[type(estimator).__name__] == "categories":
-        masses(estimator, given)  # a category like any other
+        masses(estimator, given)  # an ordinary category
     else:
         assert "must hold" in refused(estimator, given)
         assert "digits" in refused(estimator, given.tolist())
@@ -139,7 +139,7 @@ def test_sparse_rows_of_any_format_are_the_same_rows(form):
 
 
 def damaged(form):
-    """Sparse matrices of a format whose parts don't fit each other."""
+    """Sparse matrices of a format with inconsistent parts."""
     X = np.where(DATA["vectors"] > 2, DATA["vectors"], 0.0)
 
     def made():
@@ -181,7 +181,7 @@ def damaged(form):
         yield outside
     elif form == "dok":
         matrix = made()
-        dict.__setitem__(getattr(matrix, "_dict", matrix), (99, 99), 1.0)  # before SciPy 1.13 it is a dict itself
+        dict.__setitem__(getattr(matrix, "_dict", matrix), (99, 99), 1.0)  # before SciPy 1.13 it is itself a dict
         yield matrix
     elif form == "dia":
         matrix = made()

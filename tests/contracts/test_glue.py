@@ -1,4 +1,4 @@
-"""The last lines between a parameter and what is done: mistakes there that no other test noticed (tools/mutations.py)."""
+"""The last lines between a parameter and its effect: bugs there that no other test detects (tools/mutations.py)."""
 
 import os
 import warnings
@@ -35,7 +35,7 @@ X = RNG.normal(size=(40, 2)) + np.repeat([[0.0], [7.0]], 20, 0)
 
 
 def test_neighbours_are_told_by_squares_whatever_the_degree_of_a_metric():
-    """Between two clusters lies a third, off the straight line: by squares it is in the way, by lengths it is not."""
+    """A third cluster is between two, off the straight line: by squares it is in the way, by lengths it is not."""
     apart = pairwise_distances([[0.0, 0.0], [4.0, 0.0], [2.0, 1.0]])
     by_length, by_square = gabriel(apart, 1.0), gabriel(apart**2, 2.0)
     np.testing.assert_array_equal(by_length, by_square)
@@ -43,7 +43,7 @@ def test_neighbours_are_told_by_squares_whatever_the_degree_of_a_metric():
 
 
 def test_an_object_that_does_not_count_makes_no_neighbours():
-    """Between the first and the third cluster lies nothing but such an object."""
+    """Between the first and the third cluster there is only such an object."""
     middles = np.array([[0.0, 0.0], [4.0, 0.0], [2.2, 10.0]])
     near = np.repeat(middles, 20, 0) + np.random.default_rng(0).normal(scale=0.05, size=(60, 2))
     given = {"metric": "sqeuclidean", "init": middles}
@@ -104,7 +104,7 @@ def test_a_lock_on_a_file_that_was_removed_meanwhile_is_none(tmp_path, monkeypat
 
     def lock(handle):
         asked.append(handle)
-        if len(asked) == 1:  # whoever held it goes, and takes the file along
+        if len(asked) == 1:  # the holder ends, and removes the file
             next(tmp_path.glob(".softecm-*.lock")).unlink()
 
     monkeypatch.setattr(locks, "_lock", lock)
@@ -130,7 +130,7 @@ def test_every_resample_is_another_one_with_another_seed(warm_start, monkeypatch
 
 
 def test_an_honest_tree_has_not_seen_what_it_judges():
-    """Groups that have nothing to do with the table: a tree that knows the objects explains them, an honest one can't."""
+    """Groups independent of the table: a tree that knows the objects explains them, an honest one can't."""
     masses = np.zeros((120, 4))
     masses[np.arange(120), RNG.integers(1, 4, 120)] = 1.0
     partition = CredalPartition(np.c_[np.zeros(120), masses[:, 1:]], FocalSets.up_to(3, 1))
@@ -157,7 +157,7 @@ def test_weights_of_matrices_count_like_copies():
 
 
 def test_starts_are_drawn_by_the_delta_found_last(monkeypatch):
-    """While delta shrinks, what is far shrinks with it."""
+    """While delta shrinks, so does the influence of outliers."""
     caps, shrunk, draw, measure = [], [], stages.Draw, stages.robust_delta
 
     def drawn(kind, n, cap, greedy):
@@ -177,7 +177,7 @@ def test_starts_are_drawn_by_the_delta_found_last(monkeypatch):
 
 
 def test_rounding_below_zero_in_a_view_is_zero(monkeypatch):
-    """Where the parts' own distances are a little less than nothing."""
+    """If the parts' own distances are slightly negative."""
     given = {"init": "k-means++", "n_init": 1, "max_iter": 1, "delta": 4.0, "random_state": 0}
     metric = Combined({"a": "manhattan", "b": "sqeuclidean"})
     with warnings.catch_warnings():
@@ -214,7 +214,7 @@ def test_no_header_of_a_table_is_a_formula():
 
 
 def test_what_was_known_before_counts_once_in_the_prototype_step():
-    """Where the exact step ends, the price that a descent goes down has no slope."""
+    """At the result of the exact step, the gradient of the descent's cost vanishes."""
     x, focal = torch.from_numpy(X), FocalSets.full(2)
     pull = PrototypePull(x[[3, 30]] + 2.0, torch.tensor([20.0, 5.0]).double())
     cost = mass_cost(focal, 1.0, 1.5, 4.0, like=x, runs=1, weights=None)

@@ -1,4 +1,4 @@
-"""What must never slip: a step that raises the objective, a merged run that wins or agrees, a lambda left unscaled."""
+"""Critical guards: a step that raises the objective, a merged run that wins or agrees, an unscaled lambda."""
 
 import numpy as np
 import pytest
@@ -20,7 +20,7 @@ KINDS = {"sqeuclidean": TWO, "precomputed": pairwise_distances(TWO) ** 2}
 
 
 class Plain(SquaredEuclidean):
-    """Squared Euclidean distance without a kernel of its own: sums over masses, taken by the general code."""
+    """Squared Euclidean distance without its own kernel: sums over masses by the general code."""
 
     compiled = NO_COMPILED_PASSES
 
@@ -28,7 +28,7 @@ class Plain(SquaredEuclidean):
 @pytest.mark.parametrize("metric", [Plain(), SquaredEuclidean()], ids=["general", "kernel"])
 @pytest.mark.parametrize("beta", [1.2, 2.0, 3.0])
 def test_objects_on_prototypes_pull_with_their_whole_mass(metric, beta):
-    """Two clusters and their set in one place, and an object there: the gradient is zero there, the curvature is not."""
+    """Two clusters and their set in one place, with an object: the gradient is zero there, the curvature is not."""
     focal = FocalSets.full(2)
     x = torch.tensor([[0.0, 0.0], [0.0, 0.0], [3.0, 1.0]], dtype=torch.float64)
     prototypes = torch.tensor([[[0.0, 0.0], [0.0, 0.0], [0.0, 0.0]], [[0.0, 0.0], [4.0, 0.0], [0.0, 0.0]]]).double()
@@ -39,7 +39,7 @@ def test_objects_on_prototypes_pull_with_their_whole_mass(metric, beta):
         expected = np.zeros(3)
         for row in x.numpy():
             priced = sizes * ((row - v) ** 2).sum(1)
-            if (priced == 0).any():  # only those on the object count, each with |A|^(-1/(beta-1))
+            if (priced == 0).any():  # only those at the object count, each with |A|^(-1/(beta-1))
                 masses = np.where(priced == 0, sizes ** (-1 / (beta - 1)), 0.0)
                 masses /= masses.sum()
             else:
@@ -51,7 +51,7 @@ def test_objects_on_prototypes_pull_with_their_whole_mass(metric, beta):
 
 
 class Overshooting(Closed):
-    """A solver that goes three times as far as it should."""
+    """A solver with steps three times too long."""
 
     def step(self, problem, state):
         return problem.at(state.free + 3.0 * (problem.solve(state) - state.free), state)
@@ -80,7 +80,7 @@ def test_of_runs_that_differ_by_rounding_the_first_wins():
 
 @pytest.mark.parametrize("beta", [1.2, 1.5])
 def test_a_fit_keeps_the_best_start_that_has_not_merged(beta):
-    """Here the lowest objective belongs to starts whose clusters have merged."""
+    """The lowest objective belongs to starts with merged clusters."""
     chosen = SETTINGS | {"beta": beta, "init": "random", "n_init": 12, "delta": 5.0}
     model = SoftECM(3, metric="precomputed", lam=20.0, **chosen).fit(pairwise_distances(THREE) ** 2)
     runs = model.runs_
@@ -102,7 +102,7 @@ def test_stability_scales_lambda_with_the_number_of_objects(warm_start):
 
 @pytest.mark.parametrize("metric", KINDS)
 def test_merged_refits_agree_with_nothing(metric):
-    """Masses on the empty set are alike in all of them: that must not count as finding the same groups again."""
+    """Masses on the empty set are equal in all of them: that must not count as finding the same groups again."""
     estimator = SoftECM(2, metric=metric, **SETTINGS | {"delta": 3.0})
     found = sweep(KINDS[metric], {"lam": [1e4]}, estimator=estimator, resamples=3)
     assert found["collapsed"][0]

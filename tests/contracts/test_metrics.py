@@ -21,7 +21,7 @@ VECTORS = [name for name, metric in SEMI_METRICS.items() if metric.space.__name_
 
 
 def n_columns(metric):
-    """As many columns as a metric compares; three where any number will do."""
+    """The number of columns that a metric requires; otherwise three."""
     return len(SEMI_METRICS[metric].column_names) or 3 if metric in VECTORS else 3
 
 
@@ -33,7 +33,7 @@ def test_registered_metrics_keep_the_contract(name, seed):
     assert report
 
 
-#: Numbers and flags that change no distance between a few objects by themselves, and why.
+#: Numbers and flags without an effect on distances between a few objects, with reasons.
 IDLE = {
     ("hamming", "epsilon"): "rounds off another kind than the default",
     ("hamming", "max_levels"): "a limit",
@@ -55,7 +55,7 @@ FIELDS = [
 
 
 def among_samples(metric, n=8):
-    """Distances of made-up objects to themselves, and to points between them where there are such."""
+    """Distances between generated objects, and to points between them if possible."""
     x = metric.samples(torch.Generator().manual_seed(0), n)
     x = x.double() if isinstance(x, torch.Tensor) else x
     points = (
@@ -79,7 +79,7 @@ def test_another_value_of_a_field_changes_a_distance_or_is_refused(name, field):
 
 @pytest.mark.parametrize("name", [name for name, metric in SEMI_METRICS.items() if metric().degree == 1])
 def test_no_detour_is_shorter_than_a_plain_distance(name):
-    """Up to what a soft minimum takes away; a square with degree 1 fails, as a stop midway halves it."""
+    """Up to the effect of a soft minimum; a square with degree 1 fails, because a stop midway halves it."""
     d = among_samples(SEMI_METRICS[name]())
     detour = (d[:, None] + d[None]).amin(2)
     assert float((d[:, : len(d)] - detour).max()) <= 0.01 * float(d.max())

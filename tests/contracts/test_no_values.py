@@ -1,4 +1,4 @@
-"""--no-values: nothing that is made to be passed on holds a cell of the file: report, summary, what is printed."""
+"""--no-values: no output to be shared contains a cell of the file: report, summary, printed text."""
 
 import json
 import shutil
@@ -12,13 +12,13 @@ MARKS = ("Zebedee", "Zebedeo", "QX17", "777123", "-88888", "1987-03-19", "4711.1
 
 
 def marks(text):
-    """Those in a text, also in a number whose digits stand in groups of three."""
+    """Marks in a text, also in numbers with grouped digits."""
     return [mark for mark in MARKS if mark in text.replace("\u202f", "").replace("\\u202f", "")]
 
 
 @pytest.fixture(scope="module")
 def table(tmp_path_factory):
-    """A file that gives every reason for remarks: codes for missing cells, far values, near-typos, odd cells, dates."""
+    """A file with every reason for remarks: codes for missing cells, extreme values, near-typos, odd cells, dates."""
     top = tmp_path_factory.mktemp("marked")
     rng = np.random.default_rng(0)
     lines = ["name;size;weight;colour;born;note"]

@@ -1,4 +1,4 @@
-"""Data that are odd as a whole: the message names what is odd."""
+"""Data sets that are unusual as a whole: the message says how."""
 
 import numpy as np
 import pytest

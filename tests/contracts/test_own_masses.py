@@ -1,4 +1,4 @@
-"""An algorithm with masses of its own: it is fitted with them, and its model predicts, scores, saves and loads with them."""
+"""An algorithm with its own mass rule: used by the fit, and by its model to predict, score, save and load."""
 
 from dataclasses import dataclass
 
@@ -16,7 +16,7 @@ from softecm.objective.equations import MassRule, Shares
 
 @dataclass(frozen=True)
 class SoftmaxMasses(MassRule):
-    r"""Softmax of :math:`-|A|^\alpha d_A / T`: minimises :math:`\sum_A |A|^\alpha m_A d_A + T m_A \log m_A`."""
+    r"""Softmax of :math:`-|A|^\alpha d_A / T`: minimizes :math:`\sum_A |A|^\alpha m_A d_A + T m_A \log m_A`."""
 
     temperature: float
 
@@ -43,14 +43,14 @@ class SoftmaxECM(SoftECM):
 
 @pytest.fixture
 def listed(monkeypatch):
-    """The toy on the lists of what a model file may name."""
+    """Register the toy class for model files."""
     monkeypatch.setattr(softecm.algorithms, "SoftmaxECM", SoftmaxECM, raising=False)
     monkeypatch.setattr(softecm.algorithms, "__all__", [*softecm.algorithms.__all__, "SoftmaxECM"])
     monkeypatch.setitem(values.CLASSES, "SoftmaxMasses", SoftmaxMasses)
 
 
 def plain(model, X):
-    """The masses again, in a few lines of NumPy."""
+    """The same masses in a few lines of NumPy."""
     d = ((X[:, None] - np.asarray(model.prototypes_)) ** 2).sum(-1)
     sizes = model.focal_sets_.cardinalities
     energy = np.column_stack([np.full(len(X), model.delta_**2), d * sizes]) / 0.5
@@ -78,7 +78,7 @@ def test_softmax_masses_fit_predict_save_and_load(relaxation, listed, tmp_path):
 
 
 def test_a_descent_asks_the_rule_and_not_eq_7_what_objects_weigh():
-    """Softmax masses know no beta: what eq. 7 makes of it must not steer the steps."""
+    """Softmax masses have no beta: weights of eq. 7 must not determine the steps."""
     rng = np.random.default_rng(0)
     series = np.cumsum(rng.normal(size=(90, 30)), 1) + np.repeat([0, 3, -3], 30)[:, None]
     one, other = (

@@ -1,4 +1,4 @@
-"""A metric of one's own: what can't work is refused, what is odd is named, and X is never changed."""
+"""User-defined metrics: invalid ones raise an error, suspicious ones are named, and X is never changed."""
 
 import warnings
 
@@ -62,7 +62,7 @@ def detached(x, v):
 
 
 class Own(SemiMetric):
-    """A function as a class of the user's own."""
+    """A function as a user-defined class."""
 
     def __init__(self, function):
         self.function = function

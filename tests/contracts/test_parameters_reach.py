@@ -1,7 +1,7 @@
-"""Every parameter of every estimator reaches its problem: another value gives another answer; so does every argument of fit.
+"""Every parameter of every estimator, and every argument of fit, reaches its problem: another value changes the result.
 
-What survives in a library are mistakes in the last lines between a parameter and the problem; here one that gets lost on the
-way fails, also one that is added later without a line here.
+Typical surviving bugs are in the last lines between a parameter and the problem; a lost parameter fails here, as does a
+new one without a line here.
 """
 
 import warnings
@@ -29,9 +29,9 @@ TABLE = WORDS[np.digitize(np.c_[POINTS, POINTS.sum(1), POINTS[:, 0] - POINTS[:, 
 TWO_MATRICES, TWO_VIEWS = [D, OTHER], {"place": POINTS, "size": POINTS[:, :1] * [[1.0, 4.0]]}
 DATA = {"vectors": POINTS, "dissimilarities": D, "categories": TABLE}
 
-#: Parameters that change how long a fit takes, where it runs or who hears of it, not what it finds.
+#: Parameters that affect only the time, place or display of a fit.
 ASIDE = {"callback", "verbose", "n_jobs", "device"}
-#: Tried elsewhere: a warm start needs a fit before it (test_refits), numbers of single precision tests/test_precision.
+#: Tested elsewhere: a warm start needs an earlier fit (test_refits), single precision is in tests/test_precision.
 ELSEWHERE = {"warm_start", "dtype"}
 
 COMMON = {"n_clusters": 3, "n_init": 2, "random_state": 0, "delta": 4.0, "max_cardinality": 2, "focal_sets": None}
@@ -107,7 +107,7 @@ OWN: dict[tuple[str, str], object] = {
     ("TECM", "init"): SOURCE + 2.0,
     ("TECM", "eta"): 4.0,
     ("EKNNClus", "valley"): 1.0,
-    ("EKNNClus", "metric"): None,  # the data change with it
+    ("EKNNClus", "metric"): None,  # the data depend on it
     ("ECMdd", "metric"): None,
     ("EVCLUS", "init"): None,
     ("CEVCLUS", "init"): None,
@@ -117,9 +117,9 @@ OWN: dict[tuple[str, str], object] = {
 }
 
 
-#: What the objective itself charges.
+#: Coefficients of the objective itself.
 PRICES = {"alpha", "beta", "delta", "gamma", "eta", "lam", "xi"}
-#: What must be so for a parameter to matter, on both sides of the comparison.
+#: Conditions for a parameter to matter, on both sides of the comparison.
 WHERE: dict[tuple[str, str], dict[str, object]] = {
     ("TECM", "n_init"): {"form": "sets", "init": "random"},
     ("TECM", "random_state"): {"form": "sets", "init": "random"},
@@ -147,7 +147,7 @@ def estimator(name, **changed):
 
 
 def seen(model, X, **given):
-    """What a fit finds: masses, the objective after each round, each run."""
+    """The result of a fit: masses, the objective after each iteration, each run."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         model.fit(X, **given)
@@ -193,7 +193,7 @@ WEIGHED = [name for name in NAMES if "sample_weight" in getattr(softecm, name).f
 
 @pytest.mark.parametrize("name", [name for name in WEIGHED if KINDS[name] == "vectors" and name != "CECM"])
 def test_a_weight_counts_like_as_many_copies(name):
-    """With every part of the objective switched on, where the default leaves some out."""
+    """With every part of the objective active, including those off by default."""
     X, _ = given_to(name)
     counts = WEIGHTS.astype(int)
     start = {"init": SOURCE if not isinstance(X, dict) else {"place": SOURCE, "size": SOURCE[:, :1] * [[1.0, 4.0]]}}
@@ -245,7 +245,7 @@ def test_what_is_found_with_weights_is_what_copies_have(parameters, given):
 
 
 def test_links_of_cevclus_cost_what_the_article_says():
-    """xi over twice the number of links, times 1 less what is kept: here with masses that are certain."""
+    """xi over twice the number of links, times 1 minus the satisfied share: here with certain masses."""
     masses = np.zeros((4, 4))
     masses[[0, 1, 2, 3], [1, 1, 2, 2]] = 1.0  # ∅, ω1, ω2, Ω: two in each
     d = pairwise_distances([[0.0], [0.0], [5.0], [5.0]])

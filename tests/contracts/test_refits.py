@@ -1,4 +1,4 @@
-"""A warm start goes on from its own answer; with other columns it is refused."""
+"""A warm start continues from its own result; other columns raise an error."""
 
 import numpy as np
 import pytest
@@ -7,7 +7,7 @@ from softecm import BCM, CCM, CECM, ECM, FCM, RECM, ECMdd, ECMPlus, SoftECM
 from softecm.datasets import make_blobs
 
 X = make_blobs(60, n_clusters=2, n_features=5, distance=9, random_state=0).data
-X[30:, :3] += 6.0  # apart in the first columns, too
+X[30:, :3] += 6.0  # separated in the first columns, too
 
 
 @pytest.mark.filterwarnings("ignore:prototypes of different clusters", "ignore:.*has not converged")

@@ -1,4 +1,4 @@
-"""One contract for everything that takes dissimilarities."""
+"""One contract for all estimators of dissimilarities."""
 
 import pickle
 

@@ -1,4 +1,4 @@
-"""Every metric, alone and as one view of several, and every metric of an estimator: saved, loaded, it predicts the same."""
+"""Every metric, alone and as one of several views, and every metric of an estimator predicts the same after loading."""
 
 import inspect
 import warnings
@@ -26,7 +26,7 @@ VIEWED = [name for name, kind in SEMI_METRICS.items() if not kind.discrete]
 
 
 def objects(metric):
-    """Raw objects that a metric compares."""
+    """Raw objects for a metric."""
     space = metric.make_space()
     if type(space).__name__ in OBJECTS:
         return OBJECTS[type(space).__name__]

@@ -1,4 +1,4 @@
-"""Loaders of public tables: from a folder, and what they say without one."""
+"""Loaders of public tables: from a folder, and their errors without one."""
 
 import os
 import sys

@@ -1,4 +1,4 @@
-"""What views have in common, and weights that follow from it."""
+"""Agreement of views, and weights derived from it."""
 
 import numpy as np
 import pytest
@@ -21,7 +21,7 @@ def correlation(first, second, counts):
 
 
 def three(seed=0, n=150):
-    """Two views that know the groups, and coin tosses."""
+    """Two views with the groups, and random binary columns."""
     rng = np.random.default_rng(seed)
     groups = np.arange(n) % 3
     first = rng.normal(size=(n, 2)) + 8.0 * (groups == 0)[:, None] * [1, 0]
@@ -61,7 +61,7 @@ def test_only_objects_with_both_views_are_asked():
     common = agreement(tables(x, spoilt), present, np.ones(60))
     assert common[0, 1] == pytest.approx(correlation(*tables(x[:30], y[:30]), np.ones(30)))
     present[5:, 0] = False
-    assert not agreement(tables(x, spoilt), present, np.ones(60)).any()  # too few to say
+    assert not agreement(tables(x, spoilt), present, np.ones(60)).any()  # too few objects
 
 
 def test_a_view_counts_for_what_it_shares_with_views_that_count():
@@ -89,7 +89,7 @@ def test_coin_tosses_take_over_and_that_is_said_unless_agreement_decides():
         agreed = fitted(data, "agreement")
     assert adjusted_rand_score(groups, agreed.labels_) == 1
     del data["coin"]
-    assert adjusted_rand_score(groups, fitted(data, "agreement").labels_) == 1  # and nothing is said
+    assert adjusted_rand_score(groups, fitted(data, "agreement").labels_) == 1  # and no warning
 
 
 def test_views_without_anything_in_common_count_alike_and_that_is_said():
@@ -110,4 +110,4 @@ def test_few_objects_of_many_are_no_more_sure_than_few():
     )
     sample = sampled([SquaredEuclidean(), SquaredEuclidean()], x, None)
     assert sample.counts.sum() == pytest.approx(512)
-    assert sample.common[0, 1] == 0  # noise: what the few have in common by chance
+    assert sample.common[0, 1] == 0  # noise: agreement by chance

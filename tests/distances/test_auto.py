@@ -1,4 +1,4 @@
-"""metric="auto": what is chosen for which data, that it says why, and what the choice does to a fit."""
+"""metric="auto": the choice for each kind of data, its reason, and its effect on a fit."""
 
 import logging
 import warnings
@@ -40,7 +40,7 @@ def frame(**columns):
         (TWO, "sqeuclidean", ALIKE),
         (TWO.tolist(), "sqeuclidean", ALIKE),
         (TWO.astype(object), "sqeuclidean", ALIKE),
-        (TWO > 3, "sqeuclidean", ALIKE),  # an array of truth values is one of zeros and ones
+        (TWO > 3, "sqeuclidean", ALIKE),  # an array of booleans is one of zeros and ones
         (UNLIKE, "mixed", UNITS),
         (UNLIKE.astype(np.float32), "mixed", UNITS),
         (UNLIKE.astype(int), "mixed", UNITS),
@@ -112,7 +112,7 @@ def test_what_was_asked_for_is_taken_and_never_scaled():
     plain = ((UNLIKE[:, None] - model.cluster_centers_) ** 2).sum(-1)
     np.testing.assert_allclose(model.transform(UNLIKE), plain)
     named = SoftECM(2, metric="sqeuclidean", **FAST).fit(frame(number=range(60)))
-    assert named.n_features_in_ == 3  # nothing is left out, either
+    assert named.n_features_in_ == 3  # nothing is excluded, either
     with pytest.raises(ValueError, match="Input X contains NaN"):
         SoftECM(2, metric="sqeuclidean", **FAST).fit(GAPPY)
 
@@ -145,7 +145,7 @@ def test_a_scaled_model_is_the_plain_one_on_standardised_columns():
     by_hand = (UNLIKE - UNLIKE.mean(0)) / UNLIKE.std(0)
     alike = Mixed(weights=None)
     model, plain = SoftECM(2, metric=alike, **FAST).fit(UNLIKE), SoftECM(2, metric="sqeuclidean", **FAST).fit(by_hand)
-    masses = (np.sort(m.partition_.masses, 1) for m in (model, plain))  # whichever cluster came first
+    masses = (np.sort(m.partition_.masses, 1) for m in (model, plain))  # for any order of clusters
     np.testing.assert_allclose(*masses, atol=1e-3)
     np.testing.assert_allclose(model.delta_, plain.delta_)
 
@@ -178,7 +178,7 @@ def test_columns_that_name_rows_are_left_out():
     found = left_out(
         frame(
             number=range(1, n + 1),
-            second=range(n),  # one id is enough: this may count something
+            second=range(n),  # one id is enough: this may be a count
             note=[f"{i % 55} of them" for i in range(n)],
             nothing=[None] * n,
             kind=["x", "y"] * 30,
@@ -223,7 +223,7 @@ def test_free_text_alone_is_refused_as_the_command_does():
 @pytest.mark.parametrize(
     "data",
     [
-        pd.DataFrame({"x": range(20)}),  # nothing would be left
+        pd.DataFrame({"x": range(20)}),  # no column would be left
         pd.DataFrame({"x": range(9), "y": range(9, 0, -1)}),  # too few rows to tell
         pd.DataFrame({"x": range(5, 25), "y": [1, 2] * 10}),  # does not count from the first row
         pd.DataFrame({"rank": DRAW.permutation(40) + 1, "y": [1, 2] * 20}),

@@ -1,4 +1,4 @@
-"""Callers ask a metric for what it may not have, and go on without."""
+"""Callers check a metric for optional capabilities, and work without them."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ def test_precomputed_is_a_name_like_any_other():
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("unit", [1e-130, 1e-31, 1e30])
 def test_mahalanobis_knows_no_unit(unit):
-    """With a column that is constant, and where all rows are equal."""
+    """With a constant column, and with equal rows."""
     rows = np.random.default_rng(0).normal(size=(40, 3)) + np.repeat([[0.0], [9.0]], 20, 0)
     rows[:, 1] = 3.0
     model = SoftECM(2, metric="mahalanobis", random_state=0)

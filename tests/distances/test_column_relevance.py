@@ -1,4 +1,4 @@
-"""Weights of columns found with the groups: which columns count, what that does not depend on, and bad tables."""
+"""Column weights learned with the groups: informative columns, invariances, and bad tables."""
 
 from dataclasses import replace
 
@@ -21,7 +21,7 @@ GROUPS = np.repeat([0, 1, 2], 60)
 
 
 def table(seed=0):
-    """Two numbers and a category that know three groups; a coin, skewed and uniform numbers that know nothing."""
+    """Two numbers and a category with three groups; a coin, skewed and uniform numbers without."""
     rng = np.random.default_rng(seed)
     n = len(GROUPS)
     return pd.DataFrame(
@@ -80,7 +80,7 @@ def test_one_hill_of_any_shape_becomes_normal_and_two_stay_two():
         assert (np.diff(scores[np.argsort(column)]) >= -1e-9).all() or len(np.unique(column)) < 10
     two = normal_scores(np.concatenate([rng.normal(0, 1, 1000), rng.normal(9, 1, 1000)]), np.ones(2000), ties)
     middle = np.sort(two[np.abs(two) < 1.5])
-    assert np.diff(middle).max() > 0.2  # nobody in the valley
+    assert np.diff(middle).max() > 0.2  # an empty valley
 
 
 @pytest.mark.parametrize("change", ["rows", "columns", "copies", "names of categories", "unit"])

@@ -1,4 +1,4 @@
-"""Texture: which patterns occur in a series, anywhere."""
+"""Texture: which patterns occur anywhere in a series."""
 
 from dataclasses import replace
 
@@ -169,7 +169,7 @@ def test_amplitudes_are_those_of_a_plain_transform_whatever_the_phase(rng):
 def test_amplitudes_vary_as_much_as_convolutions_and_older_models_do_without(rng):
     features = torch.from_numpy(rng.normal(size=(30, 104)) * np.geomspace(1e-3, 1e3, 104))
     _, axes = principal_axes(features, 40, 29)
-    z = (features - features.mean(0))[:, :, None] * axes  # what each feature adds to each component
+    z = (features - features.mean(0))[:, :, None] * axes  # contribution of each feature to each component
     parts = [z[:, part].sum(1).square().sum() for part in (slice(40), slice(40, None))]
     assert float(parts[0] / parts[1]) == pytest.approx(1.0, rel=0.3)
     X, _ = waves(rng, n=12, steps=30)

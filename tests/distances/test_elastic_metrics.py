@@ -1,4 +1,4 @@
-"""Elastic distances as semi-metrics: what they promise, clustering with them, options, refusals."""
+"""Elastic distances as semi-metrics: properties, clustering, options, errors."""
 
 from dataclasses import replace
 
@@ -22,7 +22,7 @@ OPTIONS = [{}, {"derivative": True}, {"znormalise": True}, {"derivative": True, 
 
 
 def waves(n=8, length=30, channels=1, seed=0):
-    """Two kinds of wave, each a little early or late."""
+    """Two kinds of wave, with small shifts."""
     rng = np.random.default_rng(seed)
     t = np.linspace(0, 1, length)
     kinds = np.arange(n) % 2

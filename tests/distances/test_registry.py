@@ -1,4 +1,4 @@
-"""A function as ``metric=``: torch's are taken, NumPy's refused with both remedies."""
+"""A function as ``metric=``: torch functions work, NumPy functions raise an error with both remedies."""
 
 from typing import Any
 

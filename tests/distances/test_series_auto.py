@@ -1,4 +1,4 @@
-"""The default for series: three views, which of them counts most, and whether level and amplitude count."""
+"""The default for series: three views, their weights, and whether level and amplitude count."""
 
 from dataclasses import replace
 from functools import partial
@@ -43,7 +43,7 @@ STEPS = np.arange(24)
 
 
 def rhythms(rng, n=9):
-    """Sines of two speeds at any phase: told apart by texture."""
+    """Sines of two speeds at any phase: distinguished by texture."""
     speeds = np.repeat([1.5, 4.0], n)
     phases = rng.random((2 * n, 1))
     X = np.sin(2 * np.pi * (speeds[:, None] * STEPS / 24 + phases)) + 0.1 * rng.normal(size=(2 * n, 24))
@@ -123,7 +123,7 @@ def test_eight_are_tried_and_the_one_that_is_used_comes_first(rng):
     scaled = (X - X.mean(1, keepdims=True)) / X.std(1, keepdims=True)
     assert (
         len(choose_series(scaled, 2).tried) == 4
-    )  # level and amplitude are gone: texture and gamma are left to decide
+    )  # without level and amplitude, texture and gamma remain to be chosen
 
 
 def test_views_count_by_the_clarity_of_their_own_groups(rng, monkeypatch):
@@ -141,7 +141,7 @@ def test_views_count_by_the_clarity_of_their_own_groups(rng, monkeypatch):
         assert together == pytest.approx(0.9 + slope * 0.8 + LEAST_WEIGHT * texture)
     assert [(option.gamma, option.texture) for option, _ in smooth] == [(SMOOTH, PATTERNS), (SMOOTH, FREQUENCIES)]
     assert smooth[0][0].weights == pytest.approx((0.8**POWER, 1.0, LEAST_WEIGHT))
-    monkeypatch.setattr(series_auto, "clarity", lambda d, numbers: -0.1)  # nothing is clear: all count alike
+    monkeypatch.setattr(series_auto, "clarity", lambda d, numbers: -0.1)  # no clear groups: equal weights
     assert {len(set(option.weights)) for option, _ in weighted_options([], True, [2])} == {1}
 
 
@@ -246,7 +246,7 @@ def test_what_is_kept_together():
     # Three neighbours each: of the other kind two of three, beyond chance (three of seven) by less than nothing.
     assert neighbours_together(d, np.arange(8) % 2, 2) == pytest.approx((1 / 3 - 3 / 7) / (1 - 3 / 7))
     assert neighbours_together(d, np.zeros(8, dtype=int), 2) == 0.0
-    assert neighbours_together(d**3, halves, 2) == 1.0  # the order is all that counts
+    assert neighbours_together(d**3, halves, 2) == 1.0  # only the order matters
 
 
 def test_where_the_number_is_not_known_one_combination_serves_all(rng):
@@ -325,7 +325,7 @@ def test_it_is_told(rng, caplog):
 
 
 def unlike(rng):
-    """What people have: very short and very long series, flat ones, and a missing value."""
+    """Realistic data: very short and very long series, flat ones, and a missing value."""
     X = [np.sin(np.arange(n) / 5) + 0.1 * rng.normal(size=n) for n in np.geomspace(3, 3000, 12).astype(int)]
     X[5], X[6][2] = np.full(40, 3.0), np.nan
     return X

@@ -17,7 +17,7 @@ from softecm.spaces.series import SeriesBatch
 
 
 def waves(n=8, length=40, seed=0):
-    """Two kinds of wave, each a little early or late."""
+    """Two kinds of wave, with small shifts."""
     rng = np.random.default_rng(seed)
     t = np.linspace(0, 1, length)
     kinds = np.arange(n) % 2
@@ -108,7 +108,7 @@ def test_short_series_of_many_channels_are_evaluated_alike(length, channels, met
     x, v = (torch.from_numpy(rng.normal(size=(n, length, channels))) for n in (6, 3))
     weights = torch.from_numpy(rng.random((6, 3)))
     kept, sums = metric.closed_form.with_sums(x, v), metric.closed_form.sums(x, v, weights)
-    assert (kept is None) == (length < 2 * channels)  # then two passes are cheaper than keeping every pair's sums
+    assert (kept is None) == (length < 2 * channels)  # otherwise two passes are cheaper than storing every pair's sums
     leaf = v.clone().requires_grad_()
     (gradient,) = torch.autograd.grad((metric.pairwise(x, leaf) * weights).sum(), leaf)
     if kept is not None:
@@ -203,7 +203,7 @@ def test_distances_to_recent_prototypes_are_not_measured_twice(monkeypatch):
     measured = []
     monkeypatch.setattr(module, "soft_dtw", lambda x, y, **how: measured.append(len(y)) or soft_dtw(x, y, **how))
     again = metric.pairwise(batch[:5], v[[2, 3, 0]])
-    assert measured == [1]  # the one that is new
+    assert measured == [1]  # the new one
     assert torch.equal(again[:, [2, 0]], first[:, [0, 2]])
     metric.pairwise(batch[:4], v)  # other series
     replace(metric, gamma=1.0).pairwise(batch, v)  # another distance

@@ -1,4 +1,4 @@
-"""Sequences of states: known answers of optimal matching, costs, input people have, and what is refused."""
+"""Sequences of states: known answers of optimal matching, costs, realistic input, and errors."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from softecm.testing import check_semimetric
 
 
 def matched(a, b, cost, indel):
-    """Optimal matching by its plain recursion."""
+    """Optimal matching by a plain recursion."""
     r = np.add.outer(np.arange(len(a) + 1), np.arange(len(b) + 1)) * indel
     for i, s in enumerate(a):
         for j, t in enumerate(b):

@@ -1,4 +1,4 @@
-"""Hamming and Mixed: exact values, the rule for gaps, descent, known tables."""
+"""Hamming and Mixed: exact values, missing cells, descent, known tables."""
 
 import os
 from pathlib import Path
@@ -226,7 +226,7 @@ def test_the_papers_categorical_tables_at_default_parameters(folder):
         assert scores.rand_index(lung.target, labels) >= 0.65
 
 
-@pytest.mark.filterwarnings("ignore:row 3:softecm.ReadingWarning")  # a far value in crx
+@pytest.mark.filterwarnings("ignore:row 3:softecm.ReadingWarning")  # an extreme value in crx
 def test_mixed_tables_against_k_prototypes(folder):
     above = 0
     for name, reference in PROTOTYPES.items():

@@ -1,4 +1,4 @@
-"""Several distances at once: one view is the plain metric, several add up, and an object may lack some."""
+"""Several distances at once: one view is the plain metric, several add up, and objects may lack some."""
 
 from functools import partial
 
@@ -24,7 +24,7 @@ GENERAL = {"series": SoftDTW(), "table": "manhattan", "numbers": "cosine"}
 
 
 def views():
-    """Group 0 stands out in the series, group 2 in the table; the numbers say little."""
+    """Group 0 stands out in the series, group 2 in the table; the numbers are hardly informative."""
     rng = np.random.default_rng(0)
     n, groups = len(GROUPS), GROUPS
     return {
@@ -35,7 +35,7 @@ def views():
 
 
 def with_gaps(data):
-    """The same, some objects lacking one or two views."""
+    """The same, with one or two views of some objects missing."""
     table = data["table"].copy()
     table[[1, 20]] = np.nan
     series = [None if i in (0, 1, 30) else row for i, row in enumerate(data["series"])]
@@ -74,7 +74,7 @@ def test_a_combination_keeps_the_contract(metrics, gaps):
     metric = Combined(metrics, weights=[3, 2, 1]).fitted(x, None)
     some = torch.arange(30 if gaps else 2, 45, 2)[:8]
     report = check_semimetric(metric, x[some], prototypes=space.starts(x[some], torch.arange(len(some))))
-    left = {"symmetric", "zero at equality", "paired agrees"} if gaps else set()  # an object with a gap is no prototype
+    left = {"symmetric", "zero at equality", "paired agrees"} if gaps else set()  # incomplete objects are no prototypes
     assert {check.name for check in report.failures} <= left, str(report)
 
 
@@ -137,7 +137,7 @@ def test_an_object_that_lacks_a_view_is_compared_in_the_others(metrics):
 
 def test_what_stands_in_for_a_gap_changes_nothing():
     data, again = with_gaps(views()), with_gaps(views())
-    order = np.r_[5:45, 0:5]  # another object comes first, and stands in
+    order = np.r_[5:45, 0:5]  # another object comes first, as the replacement
     again = {"series": [again["series"][i] for i in order], **{k: again[k][order] for k in ("table", "numbers")}}
     first = fitter(3, metric=Combined(QUADRATIC)).fit(data)
     second = fitter(3, metric=Combined(QUADRATIC)).fit(again)

@@ -1,4 +1,4 @@
-"""Columns of a table with weights: the contract of the distance, and rules of models that were saved before."""
+"""Column weights of tables: the contract of the distance, and rules of models saved by earlier versions."""
 
 import numpy as np
 import pandas as pd
@@ -15,7 +15,7 @@ SHARES = (0.1, 0.3, 0.05, 0.5, 0.05)
 
 
 def table(gaps=False):
-    """Two numbers and a category that know the groups, a number and a category that know nothing."""
+    """Two numbers and a category with the groups, a number and a category without."""
     rng = np.random.default_rng(0)
     frame = pd.DataFrame(
         {
@@ -30,7 +30,7 @@ def table(gaps=False):
 
 
 def weighed(gaps, **changed):
-    """Encoded rows, and a metric as a file has it that was written with a rule."""
+    """Encoded rows, and a metric loaded from a file with a rule."""
     metric = Mixed(weights=None)
     space = metric.make_space()
     raw = space.check(SoftECM(), table(gaps), reset=True)
@@ -47,7 +47,7 @@ def test_a_weighed_table_keeps_the_contract(gaps):
     space, x, metric = weighed(gaps)
     some = torch.arange(12)
     report = check_semimetric(metric, x[some], prototypes=space.starts(x[some], some))
-    left = {"symmetric", "zero at equality", "paired agrees"} if gaps else set()  # an object with a gap is no prototype
+    left = {"symmetric", "zero at equality", "paired agrees"} if gaps else set()  # incomplete objects are no prototypes
     assert {check.name for check in report.failures} <= left, str(report)
 
 

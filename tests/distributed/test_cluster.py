@@ -1,4 +1,4 @@
-"""Fits, sweeps and refits on worker processes: the same numbers, whatever happens to the workers."""
+"""Fits, sweeps and refits on worker processes: the same numbers, even if workers fail."""
 
 import os
 import signal

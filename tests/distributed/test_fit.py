@@ -29,7 +29,7 @@ def same(model, other, tol=1e-8):
 
 
 def quietly(model, data, **options):
-    """Fit; a few rounds are enough to compare, converged or not."""
+    """Fit for a few iterations, which suffice for a comparison."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         return model.fit(data, **options)
@@ -170,7 +170,7 @@ def test_a_fit_begun_in_memory_is_gone_on_with_in_blocks(tmp_path):
     same(SoftECM(3, **given).fit(X), parts)
 
 
-# ------------------------------------------------------------------ what is refused
+# ------------------------------------------------------------------ errors
 
 
 def test_an_empty_block_is_named():

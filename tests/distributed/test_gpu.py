@@ -1,4 +1,4 @@
-"""Blocks honour the device they are asked to be computed on."""
+"""Blocks are computed on the requested device."""
 
 from functools import partial
 

@@ -38,7 +38,7 @@ def test_many_candidates_are_told_apart_by_further_passes(rng, monkeypatch):
 
 
 def test_what_lies_below_adds_up_over_the_passes(monkeypatch):
-    """Values that differ in the first bits, in the second and in the third: each pass leaves some behind."""
+    """Values that differ in the first, the second and the third bits: each pass leaves some behind."""
     monkeypatch.setattr(passes, "FEW", 1)
     x = np.sqrt(np.r_[np.linspace(0.1, 0.9, 30), 1.0 + 2.0**-30 * np.arange(30), 1.0 + 2.0**-40 * np.arange(30)])[
         :, None

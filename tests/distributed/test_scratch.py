@@ -1,4 +1,4 @@
-"""Arrays put aside come back as they were, in any order."""
+"""Arrays in the scratch file are read back unchanged, in any order."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""The pages can be read as files: links lead somewhere, files that are named exist, tables are those that were measured."""
+"""The pages work as files: links resolve, named files exist, tables are the measured ones."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ from on_site import on_site
 
 READ = [*PAGES, ROOT / "CONTRIBUTING.md", ROOT / "SECURITY.md", ROOT / "docs" / "llms.txt"]
 LINK = re.compile(r"\[([^\]\n]*)\]\(([^)\s]+)\)")
-#: A file of the repository, named in code or words; ``my_`` marks one to be made.
+#: A file of the repository, named in code or text; ``my_`` marks the user's own files.
 NAMED = re.compile(r"`((?:docs|examples|tests|benchmarks|src|tools)/(?!\S*my_)[\w/.]+\.(?:py|md|json|cu|yml))")
-#: What only the site can show: the reference is made from docstrings. Other pages use plain Markdown.
+#: Features of the site only: the reference is made from docstrings. Other pages are plain Markdown.
 DIRECTIVES = {"api.md": {"eval-rst", "include"}, "paper.md": {"include"}}
 
 
@@ -29,7 +29,7 @@ def name(page) -> str:
 
 
 def degrees(page: str) -> list[tuple[str, int]]:
-    """Every name in code in a page's rows of squared or of plain distances, with the degree of its row, sorted."""
+    """All names in code in a page's rows of squared or plain distances, with the degree of the row, sorted."""
     rows = (ROOT / "docs" / page).read_text(encoding="utf-8").splitlines()
     degree_of = {"squared distances": 2, "plain distances": 1}
     return sorted(
@@ -42,7 +42,7 @@ def degrees(page: str) -> list[tuple[str, int]]:
 
 
 def test_every_metric_is_listed_with_its_degree():
-    """``delta`` is squared before it is compared with a metric's values: users have to know which of them are squares."""
+    """``delta`` is squared before the comparison with a metric's values: users must know which of them are squares."""
     every = sorted((name, metric().degree) for name, metric in SEMI_METRICS.items())
     assert degrees("api.md") == every, "docs/api.md, Semi-metrics: each metric once, and nothing else"
     examples = degrees("how_to_choose.md")
@@ -52,12 +52,12 @@ def test_every_metric_is_listed_with_its_degree():
 
 
 def prose(page) -> str:
-    """The text without fenced code, where brackets mean something else."""
+    """The text without fenced code, in which brackets have another meaning."""
     return re.sub(r"^ *```.*?^ *```$", "", page.read_text(encoding="utf-8"), flags=re.MULTILINE | re.DOTALL)
 
 
 def anchors(page) -> set[str]:
-    """The places of a page that can be linked to, named as on GitHub."""
+    """The anchors of a page, named as on GitHub."""
     headings = re.findall(r"^#+ (.+)$", prose(page), flags=re.MULTILINE)
     return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
 

@@ -1,4 +1,4 @@
-"""Every snippet of the README and of the pages runs, verbatim and in order, a page in one namespace."""
+"""All snippets of the README and the pages run, verbatim and in order, with one namespace per page."""
 
 from __future__ import annotations
 

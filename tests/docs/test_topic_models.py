@@ -1,4 +1,4 @@
-"""Every estimator for vectors can be BERTopic's ``hdbscan_model``: a stand-in that asks for the same as BERTopic does."""
+"""Every estimator for vectors can be BERTopic's ``hdbscan_model``, tested by a stand-in for BERTopic."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from softecm.datasets import make_blobs
 
 
 class StandIn:
-    """What BERTopic asks of its cluster model: a truth value, ``fit(X, y=...)``, ``labels_``, ``predict``."""
+    """BERTopic's use of its cluster model: truth value, ``fit(X, y=...)``, ``labels_``, ``predict``."""
 
     def __init__(self, hdbscan_model=None):
         self.hdbscan_model = hdbscan_model or pytest.fail("an estimator must count as true")
@@ -36,7 +36,7 @@ class StandIn:
 @pytest.mark.parametrize("kind", [SoftECM, ECM, FCM])
 def test_an_estimator_serves_as_its_cluster_model(kind):
     made = make_blobs(120, n_features=5, distance=8, outliers=2, random_state=0)
-    reduced = np.nan_to_num(made.data).astype(np.float32)  # what UMAP hands over
+    reduced = np.nan_to_num(made.data).astype(np.float32)  # like UMAP's output
     topic_model = StandIn(hdbscan_model=kind(3, random_state=0))
     topics, probabilities = topic_model.fit_transform(reduced)
     assert set(topics) == {0, 1, 2}

@@ -1,4 +1,4 @@
-"""Profiles of groups: planted columns are found, effects and intervals are what they say."""
+"""Profiles of groups: planted columns are found, effects and intervals are accurate."""
 
 import runpy
 from pathlib import Path
@@ -175,7 +175,7 @@ def test_a_sentence_takes_other_names_for_its_group_and_the_nearest_alone():
 
 
 def test_a_column_of_noise_does_not_separate_a_group_from_its_nearest():
-    """What differs is measured by the spread within groups: medians of noise differ, too."""
+    """Differences are measured by the spread within groups: medians of noise also differ."""
     for seed in range(5):
         rng = np.random.default_rng(seed)
         y = np.repeat([0, 1, 2], 50)

@@ -1,4 +1,4 @@
-"""Trees that explain credal partitions: the published ones, boxes found as they are, honest errors, odd tables."""
+"""Trees that explain credal partitions: published ones, exact boxes, honest errors, unusual tables."""
 
 import json
 import math
@@ -107,7 +107,7 @@ def test_categories_dates_and_gaps(people):
     dates = ExplanationTree().fit(partition.coarsen([(0, 2), (1,)]), frame[["height", "since"]])
     assert dates.rules()[1].startswith("group 2: since > 2020-")
     unknown = frame[["since", "height"]].iloc[:4].assign(height=None)
-    assert dates.predict(unknown).tolist() == [(0,)] * 4  # by name, whatever the order; gaps go with most
+    assert dates.predict(unknown).tolist() == [(0,)] * 4  # by name, in any order; missing cells go with most
 
 
 def test_a_category_nobody_knew_is_another_one(people):
@@ -168,7 +168,7 @@ def test_small_by_default(rng):
 
 
 def doubtful(seed: int, width: float, sets: FocalSets) -> tuple[CredalPartition, np.ndarray]:
-    """Four groups of 40 and their masses, some between two groups where the sets have such."""
+    """Four groups of 40 and their masses, some between two groups if the sets allow it."""
     rng = np.random.default_rng(seed)
     places = rng.uniform(0, width, (4, 3))
     X = places[np.repeat(np.arange(4), 40)] + rng.normal(size=(160, 3))
@@ -186,7 +186,7 @@ def test_a_cut_that_other_cuts_make_needless_is_taken_back():
 
 
 def test_a_partition_out_of_a_file_has_the_same_rules_and_agreement():
-    """Of cuts that are as good, digits that a file does not hold would choose."""
+    """Ties between cuts must not depend on digits that a file does not hold."""
     for seed in (31, 44, 53):
         partition, X = doubtful(seed, 10.0, FocalSets.up_to(4, 1))
         written = partition.masses.round(6)

@@ -1,4 +1,4 @@
-"""A journal: a line on the disk before the next, one writer, cut and damaged lines done again."""
+"""A journal: each line is on disk before the next, one writer, truncated and damaged lines are repeated."""
 
 import json
 import os
@@ -46,7 +46,7 @@ def test_another_sweeps_journal_and_other_files_are_refused(tmp_path: Path) -> N
         with pytest.raises(ReadError, match="is not one"), Journal(tmp_path / "other", {}):
             pytest.fail("entered")
         assert (tmp_path / "other").read_text() == content
-    with Journal(tmp_path / "journal", {"grid": "g", "data": "d"}):  # a refusal has let go of its lock
+    with Journal(tmp_path / "journal", {"grid": "g", "data": "d"}):  # an error has released the lock
         pass
 
 
@@ -80,7 +80,7 @@ def test_a_damaged_line_is_named_and_the_others_are_kept(tmp_path: Path, damage:
     assert list(again.done) == ["a", "c"]
     again.write(["b"], [{"a": 1}])
     again.__exit__(None, None, None)
-    with opened() as last:  # and nothing is left of it
+    with opened() as last:  # and nothing is left over
         assert list(last.done) == ["a", "c", "b"]
 
 
@@ -107,7 +107,7 @@ def test_a_second_writer_is_refused_through_a_link(tmp_path: Path, leads: str) -
 
 
 def test_another_name_of_a_journal_keeps_what_it_had(tmp_path: Path) -> None:
-    """A hard link, as backups make: each goes on by itself, and two writers can't mix their lines."""
+    """A hard link, as made by backups: both continue separately, and two writers can't mix their lines."""
     path, copy = tmp_path / "journal", tmp_path / "backup"
     with Journal(path, {}) as book:
         book.write(["a"], [{}])

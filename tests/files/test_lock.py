@@ -1,4 +1,4 @@
-"""One writer at a time, in this process or another; a dead one blocks nobody."""
+"""One writer at a time, in this process or another; a killed one blocks no other."""
 
 import os
 import subprocess
@@ -28,7 +28,7 @@ def test_another_process_is_refused_until_the_first_is_killed(tmp_path: Path) ->
         with pytest.raises(WriteError, match=r"fit\.checkpoint is being written by another"), lock.locked(path):
             pytest.fail("entered")
         process.kill()
-    assert os.listdir(tmp_path)  # what it left behind is no lock
+    assert os.listdir(tmp_path)  # the leftover is no lock
     with lock.locked(path):
         pass
     assert not os.listdir(tmp_path)

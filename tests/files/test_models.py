@@ -119,7 +119,7 @@ def test_random_corruption_is_an_error_never_a_crash(file, tmp_path):
         if kind == 0:
             data = data[: rng.integers(len(data))]
         else:
-            limit = len(data) if kind == 1 else min(len(data), 4000)  # the description stands in front
+            limit = len(data) if kind == 1 else min(len(data), 4000)  # the description comes first
             for place in rng.integers(limit, size=rng.integers(1, 9)):
                 data[place] = rng.integers(256)
         target.write_bytes(bytes(data))
@@ -128,7 +128,7 @@ def test_random_corruption_is_an_error_never_a_crash(file, tmp_path):
         except ValueError:
             refused += 1
         else:
-            # Only a change that changes nothing (a byte to itself, white space in the header) may pass.
+            # Only a change without effect (a byte replaced by itself, white space in the header) may pass.
             assert np.array_equal(model.predict_partition(X).masses, intact)
     assert refused > 0.95 * attempts
 

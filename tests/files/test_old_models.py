@@ -1,4 +1,4 @@
-"""Models that an earlier version wrote are read by this one: the same masses, the same answers for new objects."""
+"""Models of an earlier version load: the same masses, the same predictions for new objects."""
 
 import json
 from pathlib import Path

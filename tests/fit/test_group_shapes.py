@@ -1,4 +1,4 @@
-"""The shape of groups: found where it was planted, equal spheres where nothing else is supported."""
+"""The shape of groups: found if planted, equal spheres if nothing else is supported."""
 
 from __future__ import annotations
 
@@ -99,7 +99,7 @@ def test_round_groups_need_no_iteration_and_others_do() -> None:
 
 @pytest.mark.parametrize("seed", range(3))
 def test_a_shape_that_groups_do_not_have_is_not_taken(seed: int) -> None:
-    """By BIC, ellipses describe moons better than spheres, and neither describes them."""
+    """By BIC, ellipses describe moons better than spheres, although neither describes them."""
     rng = np.random.default_rng(seed)
     y = np.arange(300) % 2
     turn = rng.random(300) * np.pi

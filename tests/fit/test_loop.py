@@ -1,4 +1,4 @@
-"""When runs end: at rest, by halves, and never in favour of a worse one."""
+"""When runs end: after convergence, by halving, and never in favour of a worse one."""
 
 from dataclasses import dataclass, replace
 
@@ -25,7 +25,7 @@ class State(Batch):
 
 @dataclass(frozen=True)
 class Decay:
-    """Run r falls by the part ``pace[r]`` a round, towards ``floor[r]``."""
+    """Run r falls by the share ``pace[r]`` per iteration, towards ``floor[r]``."""
 
     pace: torch.Tensor
     floor: torch.Tensor
@@ -78,7 +78,7 @@ def test_groups_are_halved_apart():
 
 
 def test_groups_race_apart():
-    """A run is outrun by those of its own group, however much lower the objective of another group lies."""
+    """A run races only against its own group, however low the objective of another group."""
     floors, groups = numbers(10, 80, 90, 99), np.array([0, 1, 1, 1])
     found = iterate(Decay(torch.full((4,), 0.5).double(), floors), torch.zeros(4, 1, 1), 30, groups=groups)
     assert (found.n_iter == 30).tolist() == [True, True, False, False]

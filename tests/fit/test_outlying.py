@@ -1,4 +1,4 @@
-"""From where an object belongs nowhere: five deviations, no nearer than one category, and what is said where that fails."""
+"""The limit of outliers: five deviations, at least one category, and the warning if that fails."""
 
 import math
 import re
@@ -58,7 +58,7 @@ def test_delta_stays_when_a_batch_of_the_same_follows() -> None:
 
 
 def counted_words(lonely: int) -> np.ndarray:
-    """Texts on three topics of twenty words, then some that share nothing with any but a word or two that all use."""
+    """Texts on three topics of twenty words, then some that share only a common word or two with any other."""
     rng = np.random.default_rng(3)
     own = rng.poisson(1.5, (150, 20))
     rows = np.zeros((150 + lonely, 100))
@@ -73,7 +73,7 @@ def test_texts_that_share_nothing_with_a_topic_belong_nowhere() -> None:
     model = SoftECM(3, metric="cosine", random_state=0).fit(counted_words(6))
     words = np.array(model.partition_.decisions().words)
     assert np.flatnonzero(words == "nowhere").tolist() == [*range(150, 156)]
-    assert model.delta_ < 1.0  # the root of the distance of what has nothing in common
+    assert model.delta_ < 1.0  # the root of the maximum distance
 
 
 def test_delta_lies_midway_between_the_end_of_the_clusters_and_nothing_in_common() -> None:
@@ -87,7 +87,7 @@ def test_delta_lies_midway_between_the_end_of_the_clusters_and_nothing_in_common
 
 
 def letters(words: list[str]) -> np.ndarray:
-    """How many places of two words of one length differ."""
+    """Number of differing letters of words of equal length."""
     return np.array([[sum(a != b for a, b in zip(v, w, strict=True)) for w in words] for v in words], dtype=float)
 
 
@@ -121,7 +121,7 @@ def test_corners_of_squares_are_no_outliers() -> None:
     assert set(model.partition_.decisions().words) == {"clearly"}
 
 
-ALONE = 10.0 * (1.0 - np.eye(9))  # nobody is near to anybody
+ALONE = 10.0 * (1.0 - np.eye(9))  # all far from each other
 
 
 @pytest.mark.parametrize("model", [ECMdd(2, random_state=0), MECMdd(2, random_state=0)], ids=str)

@@ -1,4 +1,4 @@
-"""Groups measured in their own shape, whichever way a fit goes: the same answer as a plain fit."""
+"""Groups measured in their own shape, for every way to fit: the same result as a plain fit."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ SPREADS = {"alike": [[0.35, 2.5]] * 3, "width": [[0.3], [0.5], [1.9]], "own": [[
 
 
 def drawn(kind: str, seed: int | None = None) -> np.ndarray:
-    """Three groups: elongated alike, of unequal width, or elongated each its own way."""
+    """Three groups: with common elongation, of unequal width, or with individual elongation."""
     rng = np.random.default_rng(seed if seed is not None else int(kind == "own"))
     return np.array(CENTERS[kind])[Y] + rng.normal(size=(len(Y), 2)) * np.array(SPREADS[kind])[Y]
 
@@ -53,7 +53,7 @@ def test_a_cell_of_a_sweep_is_the_fit_alone(kind, model):
     assert rows.columns["objective"][1] == pytest.approx(other.objective_, rel=1e-9)
 
 
-@pytest.mark.filterwarnings("ignore::softecm.NoGroupsWarning")  # groups that cross have no valley between them
+@pytest.mark.filterwarnings("ignore::softecm.NoGroupsWarning")  # crossing groups have no valley between them
 def test_the_chosen_number_has_the_fit_with_that_number(kind, model):
     base = SoftECM(n_init=3, random_state=0)
     chosen = choose_n_clusters(drawn(kind), estimator=base, candidates=[3]).model
@@ -112,7 +112,7 @@ def test_links_hold_where_groups_have_shapes(kind, model):
 
 
 def drawn_labels(model):
-    """The groups as drawn, with the numbers that a model has for them."""
+    """The groups as drawn, numbered like a model's."""
     number = [int(np.bincount(model.labels_[k == Y], minlength=3).argmax()) for k in range(3)]
     return np.array(number)[Y]
 

@@ -1,4 +1,4 @@
-"""Fits of series go most of their way in single precision: where that is right, and that it changes no answer."""
+"""Fits of series iterate mostly in single precision: when this is valid, and that it changes no result."""
 
 import itertools
 from dataclasses import dataclass, replace
@@ -24,7 +24,7 @@ from softecm.spaces.series import SeriesBatch, TimeSeries
 
 @dataclass(frozen=True)
 class Unrounded(SemiMetric):
-    """A user's own, which may hold numbers that don't mix with others."""
+    """A user-defined metric, which may hold numbers of another dtype."""
 
     space = TimeSeries
 
@@ -33,7 +33,7 @@ class Unrounded(SemiMetric):
 
 
 def bumps(n: int, length: int = 40) -> np.ndarray:
-    """Series with a bump early or late, here or there a little, and noise."""
+    """Series with an early or late bump, small shifts, and noise."""
     rng = np.random.default_rng(0)
     places = np.where(np.arange(n) % 2, 0.7, 0.3) + rng.normal(scale=0.04, size=n)
     steps = np.linspace(0.0, 1.0, length)
@@ -50,7 +50,7 @@ def test_series_are_rounded_only_where_that_tells_them_apart(level, size, fits):
     assert (found is not None) == fits
     if found is not None:
         assert found[1].values.dtype == found[0].dtype == torch.float32
-        assert found[0].single(found[1]) is None  # it is so already
+        assert found[0].single(found[1]) is None  # already in single precision
 
 
 def test_draws_do_not_follow_the_last_digits_of_single_precision():
@@ -71,7 +71,7 @@ def test_coarser_and_rounded_series_know_their_own_terms():
     objects = in_memory_objects(bumps(20, 80))
     for version in (objects.coarsened(SoftECMAlgorithm()), objects.rounded(SoftECMAlgorithm())):
         assert version is not None and version.objects.x.values.dtype == torch.float32  # noqa: PT018
-        (own,) = version.objects.x.known.values()  # or every round would align each series with itself again
+        (own,) = version.objects.x.known.values()  # otherwise every iteration would align each series with itself again
         assert own.shape == (20,)
     assert replace(objects, metric=Unrounded()).rounded(SoftECMAlgorithm()) is None
     assert in_memory_objects(bumps(20, 80), dtype="float32").rounded(SoftECMAlgorithm()) is None

@@ -14,7 +14,7 @@ BETWEEN, FAR = 4, 5
 
 
 def customers(seed: int) -> tuple[pd.DataFrame, NDArray[np.int64]]:
-    """Four segments, the smallest a tenth of all; 20 customers between two of them; 10 far from all, in one direction."""
+    """Four segments, the smallest a tenth of all; 20 customers between two of them; 10 outliers in one direction."""
     rng = np.random.default_rng(seed)
     segment = np.repeat([0, 1, 2, 3, BETWEEN, FAR], [125, 95, 35, 65, 20, 10])
     columns = {

@@ -1,4 +1,4 @@
-"""The command line in this process, and what a good end of it is."""
+"""The command line in this process, and checks of its result."""
 
 import contextlib
 import io
@@ -9,7 +9,7 @@ from unittest import mock
 
 from softecm.cli import main
 
-TURNING = "\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069"  # signs that turn text around
+TURNING = "\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069"  # characters that reverse the direction of text
 
 
 class Ended(NamedTuple):
@@ -21,7 +21,7 @@ class Ended(NamedTuple):
 
 
 class Printed(io.TextIOWrapper):
-    """What is printed, with a buffer beneath as a real stream has."""
+    """Captured output, with a buffer like a real stream."""
 
     def __init__(self) -> None:
         super().__init__(io.BytesIO(), encoding="utf-8", newline="")
@@ -48,12 +48,12 @@ def softecm(*arguments: object) -> Ended:
 
 
 def hidden(text: str) -> set[str]:
-    """Characters that command a terminal."""
+    """Control characters of a terminal."""
     return {c for c in text if (c < " " and c != "\n") or "\x7f" <= c <= "\x9f" or c in TURNING}
 
 
 def check_end(ended: Ended) -> None:
-    """An answer or one sentence, and nothing that a terminal would obey."""
+    """Check for an answer or one sentence, without control characters."""
     assert ended.code in (0, 2), ended.err
     assert "Traceback" not in ended.err + ended.out
     assert "bug in softecm" not in ended.err, ended.err

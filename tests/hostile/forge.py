@@ -1,6 +1,6 @@
-"""Forged files: real ones with one to three of their parts changed, sealed again with a right checksum.
+"""Forged files: real ones with one to three changed parts, resealed with a valid checksum.
 
-A forger knows what a file is made of: JSON in which every value says its kind, and named arrays.
+A forger knows the format: JSON in which every value has a kind, and named arrays.
 """
 
 import copy
@@ -48,23 +48,23 @@ OWN += ("RealVectors", "Table", "TimeSeries", "Dissimilarities", "FocalSets", "C
 
 @dataclass
 class Parts:
-    """What a file of tensors is made of, to be changed in place."""
+    """The parts of a file of tensors, to be changed in place."""
 
     description: dict[str, Any]
     tensors: dict[str, np.ndarray]
-    done: list[str] = field(default_factory=list)  # what was changed, for whoever reads a failure
+    done: list[str] = field(default_factory=list)  # the changes, for reading a failure
 
     @staticmethod
     def of(path: Path, kind: str, version: int, what: str) -> "Parts":
-        """As a file has them."""
+        """Read the parts of a file."""
         return Parts(*read_description(path, kind, version, what))
 
     def copy(self) -> "Parts":
-        """To be changed on its own."""
+        """Return an independent copy."""
         return Parts(copy.deepcopy(self.description), dict(self.tensors))
 
     def seal(self, path: Path) -> None:
-        """Written with a checksum that is right."""
+        """Write with a valid checksum."""
         tensor_file(path, json.dumps(self.description), self.tensors)
 
 
@@ -77,12 +77,12 @@ def forged(parts: Parts, rng: Rng) -> Parts:
 
 
 def pick(values: Any, rng: Rng) -> Any:
-    """One of some values, as it is."""
+    """One of some values, unconverted."""
     return values[int(rng.integers(len(values)))]
 
 
 def places(node: Any, at: str = "") -> Iterator[tuple[str, Place]]:
-    """Every key and index of the description below the first level."""
+    """All keys and indices of the description below the first level."""
     items = list(node.items()) if isinstance(node, dict) else list(enumerate(node)) if isinstance(node, list) else []
     for key, value in items:
         yield f"{at}.{key}", (node, key)
@@ -90,14 +90,14 @@ def places(node: Any, at: str = "") -> Iterator[tuple[str, Place]]:
 
 
 def any_place(parts: Parts, rng: Rng, wanted: Callable[[Any], bool] = lambda value: True) -> tuple[str, Place] | None:
-    """Some place of the description whose value is wanted."""
+    """A random place in the description whose value is wanted."""
     found = [(at, (inside, key)) for at, (inside, key) in places(parts.description) if wanted(inside[key])]
     found = [(at, place) for at, place in found if not at.startswith((".format", ".softecm_version"))]
     return pick(found, rng) if found else None
 
 
 def set_value(parts: Parts, rng: Rng) -> None:
-    """Some leaf holds something odd."""
+    """Set a leaf to an odd value."""
     place = any_place(parts, rng, lambda value: not isinstance(value, dict | list))
     if place is not None:
         at, (inside, key) = place
@@ -106,7 +106,7 @@ def set_value(parts: Parts, rng: Rng) -> None:
 
 
 def set_branch(parts: Parts, rng: Rng) -> None:
-    """A whole branch holds something odd."""
+    """Set a branch to an odd value."""
     place = any_place(parts, rng)
     if place is not None:
         at, (inside, key) = place
@@ -115,7 +115,7 @@ def set_branch(parts: Parts, rng: Rng) -> None:
 
 
 def drop_key(parts: Parts, rng: Rng) -> None:
-    """Something is missing."""
+    """Remove a key."""
     place = any_place(parts, rng)
     if place is not None:
         at, (inside, key) = place
@@ -124,7 +124,7 @@ def drop_key(parts: Parts, rng: Rng) -> None:
 
 
 def add_key(parts: Parts, rng: Rng) -> None:
-    """Something more is there: a method's name, a private one, or a second copy of an entry."""
+    """Add a key: a method's name, a private one, or a second copy of an entry."""
     place = any_place(parts, rng, lambda value: isinstance(value, dict | list) and bool(value))
     if place is None:
         return
@@ -139,7 +139,7 @@ def add_key(parts: Parts, rng: Rng) -> None:
 
 
 def swap_keys(parts: Parts, rng: Rng) -> None:
-    """Two values change places."""
+    """Swap two values."""
     place = any_place(parts, rng, lambda value: isinstance(value, dict | list) and len(value) > 1)
     if place is None:
         return
@@ -152,7 +152,7 @@ def swap_keys(parts: Parts, rng: Rng) -> None:
 
 
 def rename_own(parts: Parts, rng: Rng) -> None:
-    """A value says that it is of another class."""
+    """Change the class of a value."""
     place = any_place(parts, rng, lambda value: isinstance(value, dict) and "own" in value)
     if place is not None:
         at, (inside, key) = place
@@ -161,7 +161,7 @@ def rename_own(parts: Parts, rng: Rng) -> None:
 
 
 def rename_class(parts: Parts, rng: Rng) -> None:
-    """The file says that it is of another estimator, or in another phase."""
+    """Change the file's estimator or phase."""
     key = "class" if "class" in parts.description else "phase"
     parts.description[key] = pick(
         ["SoftECM", "ECM", "EVCLUS", "BPEC", "ECMdd", "RECM", "clusters", "sets", "starts", ""], rng
@@ -170,7 +170,7 @@ def rename_class(parts: Parts, rng: Rng) -> None:
 
 
 def nest(parts: Parts, rng: Rng) -> None:
-    """Something lies far too deep."""
+    """Nest far too deep."""
     place = any_place(parts, rng)
     if place is not None:
         at, (inside, key) = place
@@ -181,7 +181,7 @@ def nest(parts: Parts, rng: Rng) -> None:
 
 
 def lengthen(parts: Parts, rng: Rng) -> None:
-    """A text of a megabyte, or a list of many thousands."""
+    """Set a text of a megabyte, or a list of many thousands."""
     place = any_place(parts, rng)
     if place is not None:
         at, (inside, key) = place
@@ -190,12 +190,12 @@ def lengthen(parts: Parts, rng: Rng) -> None:
 
 
 def any_tensor(parts: Parts, rng: Rng) -> str | None:
-    """The name of some array."""
+    """The name of a random array."""
     return pick(sorted(parts.tensors), rng) if parts.tensors else None
 
 
 def reshape(parts: Parts, rng: Rng) -> None:
-    """An array has another shape."""
+    """Change the shape of an array."""
     name = any_tensor(parts, rng)
     if name is None:
         return
@@ -222,7 +222,7 @@ def reshape(parts: Parts, rng: Rng) -> None:
 
 
 def retype(parts: Parts, rng: Rng) -> None:
-    """An array holds numbers of another type."""
+    """Change the dtype of an array."""
     name = any_tensor(parts, rng)
     if name is not None:
         with np.errstate(all="ignore"):
@@ -231,7 +231,7 @@ def retype(parts: Parts, rng: Rng) -> None:
 
 
 def set_numbers(parts: Parts, rng: Rng) -> None:
-    """An array holds odd numbers: one, a row, or nothing else."""
+    """Set odd numbers in an array: one, a row, or all."""
     name = any_tensor(parts, rng)
     if name is None or not parts.tensors[name].size:
         return
@@ -251,7 +251,7 @@ def set_numbers(parts: Parts, rng: Rng) -> None:
 
 
 def shift_numbers(parts: Parts, rng: Rng) -> None:
-    """An array's numbers are moved, turned around or scaled: still numbers, of other things."""
+    """Move, reverse or scale an array's numbers, so that they are valid but wrong."""
     name = any_tensor(parts, rng)
     if name is not None and parts.tensors[name].dtype.kind != "b":
         value = parts.tensors[name]
@@ -267,7 +267,7 @@ def shift_numbers(parts: Parts, rng: Rng) -> None:
 
 
 def drop_tensor(parts: Parts, rng: Rng) -> None:
-    """An array is missing, or another's is in its place."""
+    """Remove an array, or replace it by another."""
     name = any_tensor(parts, rng)
     if name is not None:
         other = any_tensor(parts, rng)

@@ -1,7 +1,7 @@
-"""Runs commands in processes of their own, which may be killed on the way; the libraries are loaded once.
+"""Runs commands in separate processes, which may be killed on the way; the libraries are loaded once.
 
-Each line of the input is JSON: a folder, the arguments, where to die. Each line of the answer is the exit status; how often
-every point was reached is left in the folder, beside what was printed.
+Each line of the input is JSON: a folder, the arguments, where to die. Each line of the answer is the exit status; the
+counts of the points reached are left in the folder, with the printed output.
 """
 
 import importlib
@@ -29,7 +29,7 @@ COMMANDS = (
 
 @dataclass
 class Server:
-    """Commands in processes of their own, in one folder that is put back to its first state before each trial."""
+    """Commands in separate processes, in one folder that is reset before each trial."""
 
     folder: Path
     process: subprocess.Popen[str] | None
@@ -41,11 +41,11 @@ class Server:
 
     @property
     def seen(self) -> dict[str, int]:
-        """How often the last command that was not killed reached every point."""
+        """How often the last command that was not killed reached each point."""
         return json.loads((self.folder / ".seen").read_text())
 
     def keep(self) -> None:
-        """Make the present state the first."""
+        """Make the present state the initial one."""
         shutil.copytree(self.folder, self.folder.with_name("first"))
 
     def reset(self) -> None:
@@ -64,13 +64,13 @@ def served(root: Path, *options: str) -> Iterator[Server]:
 
 
 def fill(work: Path) -> None:
-    """Two files of the second version."""
+    """Write two files of the second version."""
     (work / "a").write_text("new")
     write_text(work / "b", "new")
 
 
 def work(kind: str, path: str) -> None:
-    """A sweep with a journal, a fit with checkpoints; of the data of test_killed_writing.py."""
+    """Run a sweep with a journal, or a fit with checkpoints, on the data of test_killed_writing.py."""
     import numpy as np
 
     from softecm import SoftECM
@@ -85,7 +85,7 @@ def work(kind: str, path: str) -> None:
 
 
 def command(arguments: list[str]) -> int:
-    """A command, or "files FOLDER": the writers alone, or "sweep FILE" or "fit FILE"."""
+    """Run a command, or "files FOLDER": the writers alone, or "sweep FILE" or "fit FILE"."""
     if arguments[0] == "files":
         to_folder(Path(arguments[1]), fill, force=True, instead_of=["a", "b", "c"])
         return 0
@@ -101,7 +101,7 @@ def command(arguments: list[str]) -> int:
 
 
 def run(folder: str, arguments: list[str], at: str) -> None:
-    """One command in this process, which ends with it."""
+    """Run one command in this process, which ends with it."""
     os.chdir(folder)
     for number, name in ((1, ".stdout"), (2, ".stderr")):
         os.dup2(os.open(name, os.O_WRONLY | os.O_CREAT | os.O_TRUNC), number)

@@ -1,4 +1,4 @@
-"""Small files of every format, and files that were good before something happened to them."""
+"""Small files of every format, and damaged versions of them."""
 
 import io
 from collections.abc import Callable
@@ -18,7 +18,7 @@ TEXT = (".csv", ".tsv", ".arff", ".ts")
 
 
 def frame() -> pd.DataFrame:
-    """Two groups: numbers, a category, a gap."""
+    """Two groups: numbers, a category, a missing cell."""
     rng = np.random.default_rng(0)
     place = np.arange(ROWS) % 2 * 5.0
     table = pd.DataFrame({"a": place + rng.normal(size=ROWS), "b": rng.normal(size=ROWS)}).round(3)
@@ -28,7 +28,7 @@ def frame() -> pd.DataFrame:
 
 
 def good_files() -> dict[str, bytes]:
-    """One small file of each ending."""
+    """One small file for each suffix."""
     table, numbers = frame(), frame()[["a", "b"]].fillna(0.0)
     rows = [",".join(map(str, row)) for row in numbers.itertuples(index=False)]
     arff = "@relation r\n@attribute a numeric\n@attribute b numeric\n@attribute k {x,y}\n@data\n"
@@ -53,7 +53,7 @@ def _written(write: Callable[[io.BytesIO], object]) -> bytes:
 
 
 def mutated(content: bytes, ending: str, rng: np.random.Generator) -> bytes:
-    """A file after one to three mishaps."""
+    """A file with one to three mutations."""
     for _ in range(int(rng.integers(1, 4))):
         mishaps = MISHAPS + TEXT_MISHAPS if ending in TEXT else MISHAPS
         content = mishaps[int(rng.integers(len(mishaps)))](content, rng)
@@ -99,7 +99,7 @@ def _swapped_lines(content: bytes, rng: np.random.Generator) -> bytes:
 
 
 def _cell(content: bytes, rng: np.random.Generator) -> bytes:
-    """Another value in one cell."""
+    """Change the value of one cell."""
     parts = content.split(b",")
     parts[int(rng.integers(len(parts)))] = TOKENS[int(rng.integers(len(TOKENS)))]
     return b",".join(parts)
@@ -120,7 +120,7 @@ TEXT_MISHAPS = (_swapped_lines, _cell, _cell, _encoded, _line_ends, _token)
 
 
 def write_mutated(folder: Path, ending: str, content: bytes, seed: int) -> Path:
-    """A file with mishaps, the same for the same seed."""
+    """Write a mutated file, deterministic for a seed."""
     path = folder / f"case{ending}"
     path.write_bytes(mutated(content, ending, np.random.default_rng(seed)))
     return path

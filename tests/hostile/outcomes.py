@@ -1,4 +1,4 @@
-"""How a hostile case may end: with sound masses, or with a sentence of ours."""
+"""Valid outcomes of a hostile case: sound masses, or a sentence of ours."""
 
 import warnings
 from collections.abc import Callable
@@ -19,11 +19,11 @@ def assert_sentence(error: Exception) -> None:
     assert type(error) in (ValueError, TypeError), repr(error)
     text = str(error)
     assert len(text) > 20, text
-    assert text[-1] in ".!?)" or "\n" in text, text  # scikit-learn's own may end with a list
+    assert text[-1] in ".!?)" or "\n" in text, text  # scikit-learn's messages may end with a list
 
 
 def ends_well(case: Callable[[], Any]) -> Any:
-    """The partition of the case, which is sound, or None after a sentence."""
+    """The case's sound partition, or None after a sentence."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         try:

@@ -1,4 +1,4 @@
-"""The kernels that check every access to memory do so."""
+"""The kernels that check every memory access do so."""
 
 import os
 import runpy

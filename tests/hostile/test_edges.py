@@ -1,4 +1,4 @@
-"""Where floats end: underflowing weights, scales at both ends, stiff constraints, starts nowhere near the data."""
+"""Limits of floats: underflowing weights, extreme scales, stiff constraints, starts far from the data."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""Elastic distances at random settings: the plain recursion's numbers, or at least numbers, and never a write too far."""
+"""Elastic distances at random settings: the plain recursion's numbers, or finite ones, and no access out of bounds."""
 
 import numpy as np
 import pytest

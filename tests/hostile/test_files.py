@@ -1,4 +1,4 @@
-"""Files that are broken, odd, enormous or no files: an answer or one sentence, exit code 0 or 2."""
+"""Files that are damaged, unusual, enormous or no files: an answer or one sentence, exit code 0 or 2."""
 
 import gzip
 import os
@@ -19,7 +19,7 @@ from problems import DEEP
 Count = Callable[[], None]
 QUICK = ("-c", 2, "--n-init", 1, "--max-iter", 2, "--force")
 GOOD = good_files()
-CASES = 250 if DEEP else 10  # of each format
+CASES = 250 if DEEP else 10  # per format
 
 
 def cluster(path: Path, *options: object):
@@ -50,7 +50,7 @@ def npy(header: bytes) -> bytes:
 
 ARFF = "@relation r\n@attribute a numeric\n@attribute k {x,y}\n@data\n" + "1.5,x\n2.5,y\n" * 6
 
-#: Content and a part of the sentence that is said of it.
+#: Content and a part of its error message.
 ODD: dict[str, tuple[bytes, str]] = {
     "empty.csv": (b"", "is empty"),
     "mark.csv": (b"\xef\xbb\xbf", "is empty"),
@@ -157,7 +157,7 @@ def test_an_archive_that_would_fill_the_memory_is_not_unpacked(tmp_path: Path, h
     path = tmp_path / "bomb.npz"
     with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
         archive.writestr("X.npy", b"\0" * 1000)
-        archive.infolist()[0].file_size = 2**31 - 1  # as its directory will have it
+        archive.infolist()[0].file_size = 2**31 - 1  # as in its directory
     ended = cluster(path)
     check_end(ended)
     assert (ended.code, "unpacks to 2.15 GB" in ended.err) == (2, True), ended.err
@@ -174,7 +174,7 @@ def test_python_objects_are_never_loaded(tmp_path: Path, hostile_case: Count) ->
 
 
 def broken_text(path: Path) -> None:
-    """A Parquet file whose text is none."""
+    """A Parquet file with invalid text."""
     pa = pytest.importorskip("pyarrow")
     from pyarrow import parquet
 

@@ -1,4 +1,4 @@
-"""Models from strangers: forged, well sealed, and refused in a sentence, or as harmless as an honest one."""
+"""Untrusted models: forged with valid checksums, they raise an error, or are as harmless as real ones."""
 
 import warnings
 from collections.abc import Callable
@@ -25,7 +25,7 @@ SERIES = (POINTS[:, :1] + np.sin(np.arange(6.0)) * POINTS[:, 1:])[..., None]
 
 
 def table() -> Any:
-    """Numbers with a gap, words, an ordered and a true column, dates."""
+    """Numbers with a missing cell, words, an ordered and a boolean column, dates."""
     pd = pytest.importorskip("pandas")
     frame = pd.DataFrame({"size": POINTS[:, 0], "kind": WORDS[:, 1], "large": POINTS[:, 1] > 3})
     frame.loc[3, "size"] = None
@@ -75,14 +75,14 @@ MODELS: dict[str, tuple[Callable[[], Any], Any]] = {
 
 
 def objects(name: str) -> Any:
-    """What the model of this name is asked about."""
+    """Input for the model of this name."""
     data = MODELS[name][1]
     return data() if callable(data) else data
 
 
 @pytest.fixture(scope="session")
 def saved(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Parts]:
-    """The parts of an honest file of each kind of model."""
+    """The parts of a real file of each kind of model."""
     folder, found = tmp_path_factory.mktemp("honest"), {}
     for i, (name, (make, _)) in enumerate(MODELS.items()):
         with warnings.catch_warnings():
@@ -93,7 +93,7 @@ def saved(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Parts]:
 
 
 def outcome(call: Callable[[], Any]) -> Any:
-    """What a call answers, or the error it ends with: one of ours, a sentence (numpy's and torch's have no full stop)."""
+    """The result of a call, or its error: one of ours, a sentence (numpy's and torch's have no full stop)."""
     try:
         return call()
     except ValueError as error:
@@ -105,7 +105,7 @@ def outcome(call: Callable[[], Any]) -> Any:
 
 
 def attempt(path: Path, X: Any) -> str:
-    """Load a forged model and use it; what came of it."""
+    """Load a forged model and use it; return the outcome."""
     model = outcome(lambda: load_model(path))
     if isinstance(model, Exception):
         assert isinstance(model, ReadError)
@@ -130,7 +130,7 @@ def test_a_forged_model_is_refused_in_a_sentence_or_harmless(
     path, X = tmp_path / "model.safetensors", objects(name)
     saved[name].seal(path)
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # a forged delta may make numbers overflow on their way to a sound answer
+        warnings.simplefilter("ignore")  # a forged delta may overflow on the way to a sound result
         assert attempt(path, X) == "harmless"
         for seed in range(120 if DEEP else 4):
             case = forged(saved[name], np.random.default_rng([seed, *name.encode()]))
@@ -164,12 +164,12 @@ STOPS = (
 
 
 def started(name: str, init: str, **more: Any) -> Any:
-    """The model of this name with two runs; EVCLUS knows only random starts."""
+    """The model of this name with two runs; EVCLUS has only random starts."""
     return MODELS[name][0]().set_params(n_init=2, init="random" if "EVCLUS" in name else init, **more)
 
 
 def interrupted(name: str, init: str, calls: int, path: Path) -> Parts | None:
-    """The parts of a fit's checkpoint, stopped after so many rounds; None where it was done before."""
+    """The parts of a checkpoint of a fit stopped after this many iterations; None if it ended before."""
     told = []
 
     def stop(progress: Any) -> None:

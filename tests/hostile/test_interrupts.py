@@ -1,4 +1,4 @@
-"""Ctrl-C: how much work is still done after it, and that it never gets lost."""
+"""Ctrl-C: how much work continues after it, and that it is never lost."""
 
 import os
 import signal
@@ -21,12 +21,12 @@ FEW = {"n_clusters": 3, "delta": 3.0, "max_cardinality": 2, "init": X[:3], "tol"
 def plain_handler():
     before = signal.signal(signal.SIGINT, signal.default_int_handler)
     yield
-    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler  # a fit puts back what it found
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler  # a fit restores the handler
     signal.signal(signal.SIGINT, before)
 
 
 def test_evclus_ends_in_the_sweep_in_which_it_is_asked_to(monkeypatch, hostile_case):
-    """Runs go on in threads: none of them begins another sweep."""
+    """Runs are in threads: none of them begins another sweep."""
     hostile_case()
     sweeps, after = [], []
     real = module.sweep_all
@@ -63,7 +63,7 @@ def test_a_sweep_looks_at_the_flag_before_every_object_and_every_step(hostile_ca
 
 
 class Clumsy:
-    """Raises in its clean-up, where Python prints errors and forgets them, as a compiler's objects do."""
+    """Raises an error in its clean-up, where Python prints and ignores errors, like a compiler's objects."""
 
     def __del__(self):
         signal.raise_signal(signal.SIGINT)
@@ -82,7 +82,7 @@ def test_an_interrupt_that_gets_lost_ends_the_fit_after_the_round(hostile_case):
     with pytest.raises(KeyboardInterrupt):
         ECM(**FEW, callback=lose).fit(X)
     assert rounds == [1, 2, 3]
-    assert ECM(**FEW | {"tol": 1e-2}).fit(X).converged_  # and the next fit knows nothing of it
+    assert ECM(**FEW | {"tol": 1e-2}).fit(X).converged_  # and the next fit is not affected
 
 
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")

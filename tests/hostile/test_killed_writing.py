@@ -1,4 +1,4 @@
-"""Journals and checkpoints whose writer dies at a named point: nothing noted is lost, and going on gives the same bits."""
+"""Journals and checkpoints whose writer dies at a named point: nothing is lost, and resuming gives the same bits."""
 
 import json
 import os
@@ -24,11 +24,11 @@ CHECKPOINT = [point for point in POINTS if point.startswith("atomic")]
 
 
 class Dead(BaseException):
-    """What a killed process does not live to see."""
+    """Stands for what a killed process never executes."""
 
 
 def dying(point: str, count: int) -> Callable[[str], None]:
-    """In place of ``reached``: this process lives, but from that point on whatever it writes fails."""
+    """A replacement of ``reached``: this process continues, but everything it writes after that point fails."""
     left = [count]
 
     def reached(name: str) -> None:
@@ -48,7 +48,7 @@ def fitted(**options: Any) -> SoftECM:
 
 
 def same_sweep(path: Path, whole: Any) -> None:
-    """Going on gives the same table, and every cell was noted once."""
+    """Resuming gives the same table, and every cell was recorded once."""
     found = swept(path)
     for name in found.columns:
         if name != "seconds":
@@ -68,7 +68,7 @@ def same_fit(path: Path, whole: SoftECM) -> None:
 def test_a_journal_is_gone_on_with_wherever_its_writer_stopped(
     point: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, hostile_case: Callable[[], None]
 ) -> None:
-    monkeypatch.setattr(batch, "CPU_WORK", 1.0)  # a cell a line
+    monkeypatch.setattr(batch, "CPU_WORK", 1.0)  # one cell per line
     whole = swept(None)
     for count in (1,) if point.startswith("atomic") else (1, 3) if DEEP else (2,):
         path = tmp_path / f"{count}.jsonl"

@@ -1,4 +1,4 @@
-"""Killed at a named point of writing: what was there before is intact, and the next run has the bits of one not killed."""
+"""Killed at a named point of writing: earlier files are intact, and the next run has the bits of an undisturbed one."""
 
 import csv
 import io
@@ -26,7 +26,7 @@ pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="processes are f
 
 FIT = ("-q", "--n-init", "2", "--tol", "1e-3")
 CLUSTER = ("cluster", "a.csv", "-c", "3", *FIT)
-#: Each command, and what is typed after a kill to get what it would have written.
+#: Each command, and what the user runs after a kill to get the same output.
 COMMANDS = {
     "cluster": ((*CLUSTER, "-o", "out", "--force"),) * 2,
     "cluster with a checkpoint": (
@@ -41,12 +41,12 @@ QUICK = [("cluster", "folder: file replaced", 2), ("sweep", "journal: line half 
 
 
 class Died(BaseException):
-    """In place of the end of the process."""
+    """Replaces the end of the process."""
 
 
 @dataclass
 class Here(Server):
-    """The same in this process, where the libraries are loaded: an exception nobody catches stands for a kill."""
+    """The same in this process, with the libraries loaded: an uncaught exception stands for a kill."""
 
     patch: pytest.MonkeyPatch
 
@@ -92,7 +92,7 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
 
 
 def content(folder: Path) -> dict[str, bytes]:
-    """Every file but temporary ones, journals and checkpoints, without the time it took."""
+    """All files but temporary ones, journals and checkpoints, without times."""
     files = [p for p in folder.rglob("*") if p.is_file() and not any(is_unfinished(q) for q in (p, *p.parents))]
     shown = [p for p in files if not p.name.startswith(".") and p.suffix not in (".jsonl", ".checkpoint")]
     return {str(p.relative_to(folder)): timeless(p) for p in shown}
@@ -104,7 +104,7 @@ def timeless(path: Path) -> bytes:
     if path.name == "sweep.csv":
         rows = csv.DictReader(io.StringIO(path.read_text()))
         return repr([{k: v for k, v in row.items() if k != "seconds"} for row in rows]).encode()
-    if path.suffix == ".safetensors":  # which may name its parts in any order
+    if path.suffix == ".safetensors":  # which may have its parts in any order
         return repr(file_parts(path)).encode()
     return path.read_bytes()
 
@@ -116,7 +116,7 @@ def file_parts(path: Path) -> tuple[list[tuple[str, str]], list[tuple[str, bytes
 
 
 def tried(server: Server, name: str, point: str, k: int, wanted: dict[str, bytes]) -> None:
-    """Kill a command once; ``wanted`` is what it leaves when it is not killed."""
+    """Kill a command once; ``wanted`` is its output without a kill."""
     command, again = COMMANDS[name]
     server.reset()
     before = content(server.folder)
@@ -150,7 +150,7 @@ def test_earlier_results_are_intact_and_the_next_run_has_the_same_bits(
 
 @pytest.fixture(scope="module")
 def light(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
-    """The writers alone, which need no libraries."""
+    """The writers alone, without other libraries."""
     with served(tmp_path_factory.mktemp("light"), "light") as made:
         yield made
 
@@ -159,7 +159,7 @@ OLD = {"a": "old", "b": "old", "c": "old", "mine": "my own"}
 
 
 def emptied(server: Server, kind: str) -> dict[str, str]:
-    """The folder with nothing but a target of this kind; what it holds."""
+    """Empty the folder except for a target of this kind; return its content."""
     folder, target = server.folder, server.folder / "out"
     shutil.rmtree(folder)
     folder.mkdir()

@@ -1,4 +1,4 @@
-"""Dask clusters that lose workers, scheduler or client: the same answer or an error in time, never a hang."""
+"""Dask clusters that lose workers, scheduler or client: the same result or an error in time, never a hang."""
 
 import faulthandler
 import logging
@@ -34,7 +34,7 @@ pytestmark = pytest.mark.filterwarnings("ignore::ResourceWarning", "ignore::pyte
 
 @pytest.fixture(autouse=True)
 def never_a_hang():
-    """Ends the process where a case hangs; called, it begins another case."""
+    """End the process if a case hangs; call it to begin another case."""
 
     def begin():
         faulthandler.dump_traceback_later(500 if DEEP else 90, exit=True, file=sys.__stderr__)
@@ -44,12 +44,12 @@ def never_a_hang():
     faulthandler.cancel_dump_traceback_later()
 
 
-MEMORY = 2 * 2**30  # of a worker: far more than its libraries take, in checked kernels, too
+MEMORY = 2 * 2**30  # of a worker: far more than its libraries need, also with checked kernels
 
 
 @pytest.fixture
 def small():
-    """Two worker processes of this test's own, which it may kill."""
+    """Two worker processes of this test, which it may kill."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         own = distributed.LocalCluster(
@@ -119,12 +119,12 @@ def test_what_else_may_be_closed(small, fault, monkeypatch, hostile_case):
 
 @pytest.mark.skipif(not DEEP, reason="starts worker processes of its own")
 def test_a_frozen_worker_is_left_behind(small, monkeypatch, hostile_case):
-    """Its blocks go to the other: the answer has the same bits."""
+    """Its blocks go to the other: the result has the same bits."""
     hostile_case()
     undisturbed, stopped = SoftECM(3, **GIVEN).fit(BLOCKS), next(iter(small.run(os.getpid).values()))
 
     def freeze():
-        monkeypatch.setattr(waiting, "SILENT", 4.0)  # not before: a worker that imports is silent, too
+        monkeypatch.setattr(waiting, "SILENT", 4.0)  # not before: an importing worker is silent, too
         os.kill(stopped, signal.SIGSTOP)
 
     try:
@@ -136,7 +136,7 @@ def test_a_frozen_worker_is_left_behind(small, monkeypatch, hostile_case):
 
 
 def greedy(times, folder):
-    """A metric that takes more memory than a worker may have, the first few times that workers call it."""
+    """A metric that exceeds a worker's memory the first few times that workers call it."""
 
     def distance(x, v):
         import os
@@ -150,7 +150,7 @@ def greedy(times, folder):
             if len(calls) < times:
                 open(os.path.join(folder, str(len(calls))), "w").close()
                 taken = []
-                for _ in range(100):  # until the nanny has seen it
+                for _ in range(100):  # until the nanny notices
                     taken.append(bytearray(os.urandom(2**20) * 100))
                     time.sleep(0.2)
         except ValueError:  # the client
@@ -162,7 +162,7 @@ def greedy(times, folder):
 
 @pytest.mark.skipif(not DEEP, reason="starts worker processes of its own")
 def test_a_worker_killed_for_its_memory_is_left_behind(small, tmp_path, hostile_case):
-    """Its nanny kills it; its blocks are made again, and the answer has the same bits."""
+    """Its nanny kills it; its blocks are recomputed, and the result has the same bits."""
     hostile_case()
     given = GIVEN | {"tol": 0.1}
     undisturbed = SoftECM(3, **given, metric=greedy(0, tmp_path)).fit(BLOCKS)
@@ -182,7 +182,7 @@ def test_workers_that_never_have_enough_memory_are_an_error(small, tmp_path, mon
 
 
 def test_a_task_that_kills_its_workers_is_said_to_lack_memory(monkeypatch, hostile_case):
-    """What Dask raises after four workers died of one task."""
+    """What Dask raises after one task killed four workers."""
     hostile_case()
 
     def killed(timeout):
@@ -198,7 +198,7 @@ def test_a_task_that_kills_its_workers_is_said_to_lack_memory(monkeypatch, hosti
 
 @pytest.fixture
 def alone(monkeypatch):
-    """A scheduler in this process that no worker has joined."""
+    """A scheduler in this process without workers."""
     monkeypatch.setattr(waiting, "LOST", 0.3)
     monkeypatch.setattr(waiting, "LOOK", 0.1)
     with warnings.catch_warnings():
@@ -226,7 +226,7 @@ def test_a_cluster_without_workers_is_an_error_and_not_a_hang(alone, hostile_cas
 
 
 def test_all_workers_lost_then_others_join(alone, monkeypatch, hostile_case):
-    """Blocks that were tied to workers that are gone are given to those that come: the answer has the same bits."""
+    """Blocks tied to lost workers are given to new ones: the result has the same bits."""
     hostile_case()
     monkeypatch.setattr(waiting, "LOST", 60.0)
     undisturbed = SoftECM(3, **GIVEN).fit(BLOCKS)
@@ -265,7 +265,7 @@ def test_paused_workers_are_no_workers(hostile_case, monkeypatch):
 
 
 def test_a_task_s_own_timeout_is_its_own(alone, hostile_case):
-    """An error of what was asked is not taken for a silent cluster."""
+    """The task's own error is not mistaken for a silent cluster."""
     hostile_case()
     alone.cluster.scale(1)
     alone.wait_for_workers(1, timeout=60)
@@ -278,7 +278,7 @@ def test_a_task_s_own_timeout_is_its_own(alone, hostile_case):
 
 
 def test_a_worker_that_says_nothing_is_struck_off(hostile_case, monkeypatch):
-    """The scheduler's mark of its last sign of life stands still: as long as it moves, however slow a task, it is there."""
+    """The scheduler's heartbeat stands still; while it moves, a worker counts as present, however slow its task."""
     hostile_case()
     struck, marks = [], iter([1.0, 1.0, 2.0, 2.0, 2.0])
     clock = iter([0.0, 0.0, 100.0, 130.0, 240.0, 251.0])

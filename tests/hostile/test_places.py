@@ -1,4 +1,4 @@
-"""Where results are to go: found out before the work, never over what is not ours, and never lost after it."""
+"""Targets of results: checked before the work, never replacing foreign files, and results are never lost."""
 
 import errno
 import json
@@ -32,7 +32,7 @@ X = load_diamond().data
 
 @pytest.fixture
 def run(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path) -> Callable[..., Any]:
-    """``softecm`` with these arguments, in a folder with data.csv: exit code and stderr."""
+    """Run ``softecm`` with these arguments, in a folder with data.csv; return exit code and stderr."""
     monkeypatch.chdir(tmp_path)
     Path("data.csv").write_text("x,y\n" + "".join(f"{x},{y}\n" for x, y in X.tolist()))
 
@@ -50,7 +50,7 @@ def run(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp
 
 @pytest.fixture
 def idle(monkeypatch: pytest.MonkeyPatch) -> None:
-    """No command gets as far as its work; all are imported above, so that none keeps what stands in for it here."""
+    """Stop all commands before their work; all are imported above, so that none keeps a replacement made here."""
 
     def worked(*a: Any, **k: Any) -> None:
         pytest.fail("the work was done first")
@@ -64,7 +64,7 @@ def idle(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 def spare(monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The home folder; there is no temporary one."""
+    """The home folder, without a temporary one."""
     home = tmp_path_factory.mktemp("home")
     monkeypatch.setattr(Path, "home", lambda: home)
     monkeypatch.setattr(tempfile, "gettempdir", lambda: str(home / "absent"))
@@ -72,7 +72,7 @@ def spare(monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.TempPathFact
 
 
 def odd_places() -> list[str]:
-    """Places in the working folder that no result can be written to, whether a file or a folder is wanted."""
+    """Places in the working folder where neither a file nor a folder can be written."""
     Path("plain").write_text("mine")
     Path("loose").symlink_to("nowhere")
     Path("loop").symlink_to("loop")
@@ -98,7 +98,7 @@ FILES = {
 
 
 def prepare() -> None:
-    """What predict and report ask for first."""
+    """Create the input of predict and report."""
     Path("found").mkdir()
     Path("found/summary.json").write_text(json.dumps({"focal_sets": [], "file": str(Path("data.csv").absolute())}))
 
@@ -119,7 +119,7 @@ def test_a_place_that_will_not_do_is_refused_before_the_work(
     prepare()
     wanted = [*odd_places(), *(("plain", "to-plain") if name in FOLDERS else ("found", "absent/below"))]
     if name == "journal":
-        wanted.remove("absent/below")  # its folder is made
+        wanted.remove("absent/below")  # its folder is created
     before = snapshot()
     for place in wanted:
         code, err = run(*command, place, *force)
@@ -215,7 +215,7 @@ def test_through_a_link_results_go_where_it_leads(
     assert written == {"partition.csv", "summary.json", "model.safetensors", "report.html"}
     (far / "old.csv").write_bytes((far / "partition.csv").read_bytes())
     Path("new.csv").symlink_to(far / "old.csv")
-    (far / "old.csv").write_text("")  # nothing to lose
+    (far / "old.csv").write_text("")  # no content to lose
     assert run("predict", "out", "data.csv", "-q", "-o", "new.csv", "--force") == (0, "")
     assert Path("new.csv").is_symlink()
     assert (far / "old.csv").read_bytes() == (far / "partition.csv").read_bytes()
@@ -280,7 +280,7 @@ def test_a_fault_of_ours_while_writing_keeps_what_is_finished(
 
 @pytest.fixture
 def small_files() -> Iterator[None]:
-    """No file may grow beyond 4 kB."""
+    """Limit files to 4 kB."""
     before = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (4096, before[1]))
     yield

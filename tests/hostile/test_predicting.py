@@ -1,4 +1,4 @@
-"""New objects in other clothes: the model knows its columns, and says aloud what it never saw."""
+"""New objects in other forms: the model knows its columns, and warns about unseen content."""
 
 import datetime as dt
 import json
@@ -27,7 +27,7 @@ EXPECTED = ["ω2", "ω1", "ω1"]
 
 
 def training(n: int = 30) -> pd.DataFrame:
-    """Two groups that every column tells apart; ``code`` is a number that names a kind."""
+    """Two groups that differ in every column; ``code`` is a number that names a kind."""
     rng = np.random.default_rng(1)
     odd = np.arange(n) % 2
     numbers = 6.0 * odd[:, None] + rng.normal(size=(n, 2))
@@ -37,7 +37,7 @@ def training(n: int = 30) -> pd.DataFrame:
 
 @pytest.fixture(scope="module")
 def trained(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with a model that takes the numbers in ``code`` as categories."""
+    """A folder with a model that reads the numbers in ``code`` as categories."""
     folder = tmp_path_factory.mktemp("trained")
     training().to_csv(folder / "train.csv", index=False)
     ended = softecm(
@@ -343,7 +343,7 @@ def test_random_clothes_never_break_a_prediction(hostile_case: Count) -> None:
             try:
                 with warnings.catch_warnings(record=True, action="always", category=NowhereWarning) as caught:
                     partition = model.predict_partition(table.assign(**{column: cells}))
-            except ValueError:  # worded for users; any other error is one of ours
+            except ValueError:  # a user error; any other is a bug
                 continue
             finally:
                 hostile_case()

@@ -1,4 +1,4 @@
-"""Result folders that somebody edited: every command answers, or says in a sentence what does not fit."""
+"""Edited result folders: every command works, or says in a sentence what is inconsistent."""
 
 import json
 import shutil
@@ -45,7 +45,7 @@ def folder(tmp_path_factory):
 
 
 def check_all(folder, commands, hostile_case, files):
-    """Each command with these files in place of the folder's own."""
+    """Run each command with these files instead of the folder's own."""
     for name in commands:
         copy = folder.parent / "copy"
         shutil.rmtree(copy, ignore_errors=True)

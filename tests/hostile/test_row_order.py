@@ -1,4 +1,4 @@
-"""ECMdd on dissimilarities full of ties: another order of the rows gives the same masses in that order."""
+"""ECMdd on dissimilarities with many ties: reordering the rows reorders the masses."""
 
 import numpy as np
 import pytest
@@ -7,11 +7,11 @@ from problems import DEEP
 from softecm import ECMdd
 from softecm.algorithms.ecmdd import Ranking
 
-pytestmark = pytest.mark.filterwarnings("ignore::UserWarning")  # few and far between: merged, empty, not converged
+pytestmark = pytest.mark.filterwarnings("ignore::UserWarning")  # rare: merged, empty, not converged
 
 
 def tied(rng):
-    """Whole numbers between few objects, and the objects to start from."""
+    """Small integers between few objects, and initial objects."""
     n, top = int(rng.integers(8, 25)), int(rng.integers(3, 8))
     upper = np.triu(rng.integers(1, top, size=(n, n)), 1).astype(float)
     return upper + upper.T, rng.choice(n, int(rng.integers(2, 4)), replace=False), float(top)
@@ -35,7 +35,7 @@ def test_another_order_of_the_rows_gives_the_same_masses(seed, hostile_case):
 
 
 def test_mirror_images_differ_in_their_names_only(hostile_case):
-    """A ring has no first object: whichever is taken, the masses are the same but for the names."""
+    """A ring has no first object: for any choice, the masses are equal up to names."""
     hostile_case()
     steps = np.abs(np.subtract.outer(np.arange(12), np.arange(12)))
     ring = np.minimum(steps, 12 - steps).astype(float)

@@ -1,4 +1,4 @@
-"""Random settings on random data, ordinary and absurd: sound masses or a sentence, for every estimator and metric."""
+"""Random settings on random data, usual and absurd: sound masses or a sentence, for every estimator and metric."""
 
 import numpy as np
 import pytest
@@ -41,7 +41,7 @@ USUAL = {
 
 @st.composite
 def vectors(draw):
-    """Rows with duplicates, constant columns, far outliers, any scale, sometimes holes."""
+    """Rows with duplicates, constant columns, outliers, any scale, sometimes missing cells."""
     rng = np.random.default_rng(draw(st.integers(0, 10_000)))
     n, p = draw(st.integers(1, 24)), draw(st.integers(1, 4))
     x = rng.normal(size=(n, p)) + rng.integers(0, 3, size=(n, 1)) * 5.0
@@ -63,7 +63,7 @@ def vectors(draw):
 
 @st.composite
 def options(draw, kind):
-    """Some parameters at usual and extreme values, at most one at anything at all."""
+    """Some parameters at usual and extreme values, at most one with an arbitrary value."""
     names = [name for name in kind().get_params() if name in USUAL]
     chosen = {name: draw(USUAL[name]) for name in names if draw(st.booleans())}
     if draw(st.integers(0, 4)) == 0:

@@ -1,4 +1,4 @@
-"""Compiled code can't be reached with arrays of another shape, type or layout than it indexes."""
+"""Compiled code never receives arrays of another shape, dtype or layout than it indexes."""
 
 import numpy as np
 import pytest
@@ -14,7 +14,7 @@ ROUNDS = 40 if DEEP else 2
 
 
 def calls(rng: np.random.Generator) -> dict[str, tuple]:
-    """For each entry of compiled code: the function, sound arguments, and which of them are arrays to spoil."""
+    """For each compiled function: the function, valid arguments, and which of them are arrays to spoil."""
     n, p, f, runs, c = (int(k) for k in rng.integers(2, 6, 5))
     c = min(c, f)
     x, v = rng.normal(size=(n, p)), rng.normal(size=(runs, f, p))
@@ -88,7 +88,7 @@ def calls(rng: np.random.Generator) -> dict[str, tuple]:
 
 
 def spoilt(array: np.ndarray, rng: np.random.Generator) -> np.ndarray:
-    """An array of another shape, type or range."""
+    """An array of another shape, dtype or range."""
     axis = int(rng.integers(array.ndim))
     ways = {
         "one less": lambda: np.delete(array, 0, axis),
@@ -108,12 +108,12 @@ def spoilt(array: np.ndarray, rng: np.random.Generator) -> np.ndarray:
 
 @pytest.mark.parametrize("name", list(calls(np.random.default_rng(0))))
 def test_a_kernel_refuses_what_does_not_fit(name, hostile_case):
-    """Or takes it as another problem; under SOFTECM_BOUNDS an access outside an array ends the process."""
+    """Or accepts it as another problem; with SOFTECM_BOUNDS an access outside an array ends the process."""
     refused = 0
     for seed in range(ROUNDS):
         rng = np.random.default_rng(seed)
         function, arguments = calls(rng)[name]
-        function(*(a.copy() for a in arguments))  # as they are, they are taken
+        function(*(a.copy() for a in arguments))  # unspoilt, they are valid
         for position in range(len(arguments)):
             for _ in range(3):
                 given = [a.copy() for a in arguments]

@@ -1,4 +1,4 @@
-"""Fits that would ask for more memory than there is: refused before they begin, with advice that fits when followed."""
+"""Fits that would need more memory than is free: an error before they begin, with advice that works."""
 
 import re
 
@@ -10,12 +10,12 @@ from softecm import BPEC, ECM, EVCLUS, ECMdd, SoftECM, _engine
 from softecm.algorithms import parameters
 from softecm.fit.settings import Size, check_size
 
-pytestmark = pytest.mark.filterwarnings("ignore::UserWarning")  # merged, empty, not converged: not what is looked at
+pytestmark = pytest.mark.filterwarnings("ignore::UserWarning")  # merged, empty, not converged: not tested here
 X = np.random.default_rng(0).normal(size=(60, 2))
 
 
 def advice(error):
-    """The settings a message offers, each by itself."""
+    """The settings suggested by a message, each by itself."""
     offered = str(error.value).split("Use ")[1].rstrip(".").split(" or ")
     return [{name: eval(value)} for name, value in (one.split("=") for one in offered)]
 
@@ -52,7 +52,7 @@ def test_advice_that_is_followed_gives_a_fit(monkeypatch, hostile_case):
 
 
 def test_the_exact_constraint_needs_no_matrix_of_all_sets(monkeypatch, hostile_case):
-    """200 clusters and all pairs, 20 100 sets: 3 GB a matrix of all sets, and none is made."""
+    """200 clusters and all pairs, 20 100 sets: 3 GB per matrix of all sets, and none is made."""
     hostile_case()
     monkeypatch.setattr(_engine, "free_memory", lambda: 1e9)
     chosen = ECM(200, max_cardinality=2, n_init=1)._settings()

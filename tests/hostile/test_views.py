@@ -1,4 +1,4 @@
-"""Views that don't fit together, and weights that are none: every case is refused with a sentence that says what to do."""
+"""Inconsistent views and invalid weights: every case raises an error with a remedy."""
 
 import numpy as np
 import pandas as pd

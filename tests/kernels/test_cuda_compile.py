@@ -1,4 +1,4 @@
-"""What compiling at run time needs, without a GPU."""
+"""Run-time compilation, as far as testable without a GPU."""
 
 import importlib
 from pathlib import Path
@@ -29,7 +29,7 @@ def test_the_cache_folder_can_be_chosen(monkeypatch, tmp_path):
 @pytest.mark.parametrize("path", sorted(SOURCES.glob("*.cu")), ids=lambda path: path.name)
 def test_a_source_is_its_files_put_together(path):
     whole = cuda_compile.source(path.name)
-    assert '#include "' not in whole  # the compiler is given one text and no folders
+    assert '#include "' not in whole  # the compiler gets one text and no folders
     assert whole.count(f"{path.stem}(") == 1  # the kernel itself
     if path.stem == "soft_dtw":
         expected = path.read_text(encoding="utf-8")

@@ -1,4 +1,4 @@
-"""The compiled round against its plain-torch reference."""
+"""The compiled iteration against its plain-torch reference."""
 
 import numpy as np
 import pytest
@@ -83,7 +83,7 @@ def test_float32_objects_are_summed_in_float64(rng):
 
 
 def test_single_and_double_precision_take_turns(rng):
-    """A kernel is told with every call what its arrays hold."""
+    """A kernel is told the array types with every call."""
     v, ones = rng.normal(size=(2, 3, 2)), np.ones(2)
     for n in range(1, 41):
         x = rng.normal(size=(n, 2)).astype(np.float32)

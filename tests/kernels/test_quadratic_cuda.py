@@ -1,4 +1,4 @@
-"""The GPU's round on vectors, against the CPU's."""
+"""The GPU's iteration on vectors, against the CPU's."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def problem(n, p, f, runs, *, weighted=False, compared=True, dtype=np.float64, o
 )
 def test_it_equals_the_round_on_the_cpu(n, p, f, runs, options):
     x, weights, v, before, factors, beta, delta2 = problem(n, p, f, runs, **options)
-    sums = vector_round(x, weights, v, before, factors, beta, delta2, 2.0)  # changes to the end
+    sums = vector_round(x, weights, v, before, factors, beta, delta2, 2.0)  # exact changes
     expected = sums.costs, sums.mass[..., 0], sums.moment, sums.changes
     on_card = [None if a is None else torch.as_tensor(a).cuda() for a in (x, weights, v, before, factors, beta, delta2)]
     assert quadratic_cuda.fits(on_card[0], f)
@@ -59,7 +59,7 @@ def test_it_equals_the_round_on_the_cpu(n, p, f, runs, options):
     for a, b, c in zip(expected, found, again, strict=True):
         scale = np.abs(a[np.isfinite(a)]).max(initial=1.0)
         np.testing.assert_allclose(b.cpu().numpy(), a, rtol=1e-9, atol=1e-11 * scale)
-        assert torch.equal(b, c)  # the same from run to run
+        assert torch.equal(b, c)  # reproducible
 
 
 @pytest.mark.gpu

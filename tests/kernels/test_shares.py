@@ -1,4 +1,4 @@
-"""Masses in one compiled call are those of the equations."""
+"""Masses of one compiled call equal those of the equations."""
 
 import pytest
 import torch

@@ -10,7 +10,7 @@ from softecm.kernels.simplex_qp import fit_rows
 
 
 def _conditions(q, b, m):
-    """How far the optimality conditions are from holding."""
+    """Violation of the optimality conditions."""
     slope = q @ m - b
     level = slope[m > 0].mean()
     return max(np.abs(slope[m > 0] - level).max(), (level - slope).max(), -m.min(), abs(m.sum() - 1))

@@ -1,4 +1,4 @@
-"""The compiled round on tables against the plain one."""
+"""The compiled iteration on tables against the plain one."""
 
 import numpy as np
 import pytest

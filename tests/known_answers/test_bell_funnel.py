@@ -1,4 +1,4 @@
-"""The paper's second experiment on series: what is both a bell and a funnel lies between the two."""
+"""The paper's second experiment on series: series with both a bell and a funnel are between the two."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""Eq. 7: masses, at ordinary and at extreme distances."""
+"""Eq. 7: masses, at usual and extreme distances."""
 
 import numpy as np
 import pytest
@@ -16,7 +16,7 @@ FOCAL = FocalSets.full(2)
 
 
 def plain_masses(d, alpha, beta, delta):
-    """Eq. 7 as written, for distances at which it does not overflow."""
+    """Eq. 7 as written, for distances without overflow."""
     priced = d * FOCAL.cardinalities**alpha
     power = priced ** (-1 / (beta - 1))
     empty = 0.0 if delta is None else delta ** (-2 / (beta - 1))
@@ -86,7 +86,7 @@ def test_no_other_masses_are_cheaper(d, other):
 
 @pytest.mark.parametrize("weighted", [False, True])
 def test_objects_on_a_device_are_evaluated_as_those_in_memory(weighted):
-    """Prototypes stay in main memory; the masses of the last iteration, where kept, stay with the objects."""
+    """Prototypes stay in main memory; the last masses, if kept, stay with the objects."""
     generator = torch.Generator().manual_seed(0)
     x = torch.randn(30, 3, generator=generator, dtype=torch.float64)
     first, second = torch.randn(2, 2, 3, 3, generator=generator, dtype=torch.float64)  # 2 runs of 3 prototypes

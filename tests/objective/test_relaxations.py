@@ -1,4 +1,4 @@
-"""The price of the constraint: derivatives by the metric's own hand and by differentiation."""
+"""The cost of the constraint: the metric's own derivatives and automatic ones."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def test_equal_prototypes_cost_nothing_and_are_not_pulled():
 
 @pytest.mark.parametrize("unit", [1.0, 180 / torch.pi])
 def test_a_barycentre_by_descent_does_not_depend_on_the_unit(unit):
-    """The middle of New York and Paris, in radians and in degrees, at a tolerance as rough as a fit's."""
+    """The midpoint of New York and Paris, in radians and in degrees, with a fit's tolerance."""
 
     def haversine(x, v):
         x, v = x[:, None] / unit, v / unit

@@ -1,4 +1,4 @@
-"""Weights of views found with the clusters: reference numbers, least costs, and an objective that never rises."""
+"""View weights learned with the clusters: reference numbers, minimum costs, and an objective that never rises."""
 
 import numpy as np
 import pytest
@@ -77,7 +77,7 @@ def metric_for(parts, spreads, weights="product"):
 
 
 def shrunk(by, parts):
-    """Reference numbers, each view divided so that distances are in the reference's units."""
+    """Reference numbers, with each view divided so that distances are in the reference's units."""
     return [s * torch.tensor(part, dtype=torch.float64) for s, part in zip(by, parts, strict=True)]
 
 
@@ -125,7 +125,7 @@ def test_fits_are_those_of_the_reference(case):
 
 
 def random_problem(seed):
-    """Views, some objects without some of them, sets, prices and a rule, all drawn."""
+    """Random views, some missing, sets, costs and a rule."""
     rng = np.random.default_rng(seed)
     n, c, views = int(rng.integers(8, 40)), int(rng.integers(1, 4)), int(rng.integers(2, 4))
     groups = rng.integers(0, 3, n)

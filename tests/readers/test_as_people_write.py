@@ -1,4 +1,4 @@
-"""Files as people have them: thousands, money, dates, slips, ids, titles above, totals below."""
+"""Realistic files: thousands separators, money, dates, typos, ids, titles above, totals below."""
 
 from pathlib import Path
 
@@ -432,7 +432,7 @@ def test_a_unit_that_few_numbers_have_is_not_guessed_at(name: str, odd: str) -> 
 def test_units_with_a_fixed_factor_are_converted(name: str, cells: list[str], values: list[float], unit: str) -> None:
     found = read_numbers(pd.Series([cells[0]] * 9 + cells, name=name), ".")
     assert found is not None
-    factor = found.values.iloc[0] / values[0]  # years or months: what most cells have
+    factor = found.values.iloc[0] / values[0]  # years or months: the most frequent unit
     assert found.values.iloc[9:].tolist() == pytest.approx([factor * v for v in values])
     assert (found.written.unit, factor) in ((unit, 1.0), ("year", 1.0))
 

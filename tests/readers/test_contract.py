@@ -1,4 +1,4 @@
-"""What every reader of the list keeps: it reads a small file of its kind, and says in a sentence what another is not."""
+"""The contract of all readers: they read a small file of their format, and report other files in a sentence."""
 
 import re
 import zipfile
@@ -56,7 +56,7 @@ def write_ts(path: Path) -> None:
     path.write_text(f"{head}@classLabel true 0 1\n@data\n{rows}")
 
 
-#: How to make a small file of each format; a format without one here has no contract, and the tests say so.
+#: Makers of a small file for each format; the tests report formats without one.
 MAKERS: dict[str, Callable[[Path], object]] = {
     "CSV": lambda path: frame().to_csv(path, index=False),
     "Parquet": lambda path: frame().to_parquet(path),

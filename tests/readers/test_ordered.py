@@ -1,4 +1,4 @@
-"""Answers in an order."""
+"""Ordered answers."""
 
 import pandas as pd
 import pytest

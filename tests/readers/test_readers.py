@@ -161,7 +161,7 @@ def test_the_public_files_are_understood_unedited() -> None:
     assert kinds == {
         "numerical/abalone.data": (4177, 8, 0),
         "numerical/ecoli.data": (336, 7, 0),
-        "mixed/crx.data": (690, 5, 67),  # column 14 has five digits, zeros before: a code to a stranger
+        "mixed/crx.data": (690, 5, 67),  # column 14 has five digits with leading zeros: it looks like a code
         "mixed/heart.dat": (270, 14, 0),
     }
 

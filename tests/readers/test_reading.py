@@ -1,4 +1,4 @@
-"""``softecm.read_table``: from Python what the command line reads, and a warning where a frame needs it."""
+"""``softecm.read_table``: the command line's reading from Python, with warnings for data frames."""
 
 import warnings
 from pathlib import Path
@@ -14,7 +14,7 @@ from softecm.readers import ReadError
 
 
 def written(n: int = 60) -> pd.DataFrame:
-    """Three groups, their numbers and dates as people write them."""
+    """Three groups, with numbers and dates in usual notations."""
     rng, group = np.random.default_rng(3), np.arange(n) % 3
     money = [f"{v:,.1f}".replace(",", " ").replace(".", ",") for v in 1000.0 * (1 + group) + 40 * rng.normal(size=n)]
     share = [f"{10 * g + int(k)} %" for g, k in zip(group, rng.integers(0, 5, n), strict=True)]
@@ -158,7 +158,7 @@ def test_columns_that_are_missing_or_new_are_told() -> None:
     with pytest.warns(ReadingWarning, match=r"not used, since the fit did not have them: maker, year\."):
         read_table(rows.assign(maker="A", year=2020), like=first)
     numbers = pd.DataFrame({"a": np.arange(12.0) % 5, "b": np.arange(12.0) % 7})
-    with pytest.raises(ReadError, match=r"b not found among its columns\.$"):  # nothing says that a gap will do
+    with pytest.raises(ReadError, match=r"b not found among its columns\.$"):  # missing cells are not declared
         read_table(numbers[["a"]], like=read_table(numbers))
 
 
@@ -200,7 +200,7 @@ def test_sheets_of_a_workbook_are_named(tmp_path: Path) -> None:
     ("spend", "share", "said"),
     [
         (["£10", "£30"], ["46%", "8 %"], []),
-        (["GBP 10", "30"], ["46", "8"], []),  # the same money, and signs left out
+        (["GBP 10", "30"], ["46", "8"], []),  # the same currency, and missing signs
         (["$10", "$30"], ["46%", "8 %"], ["column spend is in $ here and was in £ in the fit: convert it to £ first"]),
         (["£10", "£30"], [".46", ".08"], ["column share was in % in the fit and has no number above 1 here"]),
         (["£10", "£30"], [0.46, 0.08], ["if 0.12 means 12 %, multiply it by 100 first"]),

@@ -1,4 +1,4 @@
-"""Readers and files stand below the command line, and cost nothing before they are used."""
+"""Readers and files are below the command line, and cost nothing before they are used."""
 
 import ast
 import subprocess
@@ -13,7 +13,7 @@ ROOT = Path(softecm.__file__).parent
 
 
 def imported(path: Path) -> set[str]:
-    """Modules a file names in its imports, wherever they stand."""
+    """Modules that a file imports, anywhere."""
     names: set[str] = set()
     for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
         if isinstance(node, ast.Import):

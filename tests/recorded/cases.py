@@ -1,8 +1,9 @@
-"""Sixty small fits, two or three for every metric and every estimator, with all parameters written out.
+"""Sixty small fits, two or three for every metric and every estimator, with explicit parameters.
 
-They prove that a change of the code left the numbers alone. No case relies on a default, and none uses what may get a new
-meaning: ``delta`` is a number or None, ``lam`` a number, ``init`` a named way or an array, and either ``max_cardinality`` or
-``focal_sets`` is given. A case that must change is a change of behaviour: say so in the change log and record anew.
+They prove that a change of the code left the numbers unchanged. No case uses defaults or values with a changeable
+meaning: ``delta`` is a number or None, ``lam`` a number, ``init`` a named way or an array, and either
+``max_cardinality`` or ``focal_sets`` is given. A case that must change is a change of behaviour: report it in the
+change log and record again.
 """
 
 import warnings
@@ -60,7 +61,7 @@ ALL: dict[str, Parameters] = {
 
 @dataclass(frozen=True)
 class Case:
-    """One fit: an estimator, its parameters, its data, and what ``fit`` is given beside them."""
+    """One fit: an estimator, its parameters, its data, and other arguments of ``fit``."""
 
     name: str
     estimator: str
@@ -70,21 +71,21 @@ class Case:
     tolerance: float = 1e-10
 
     def fitted(self) -> Any:
-        """The fitted estimator; that it warns of few rounds or merged prototypes is not in question here."""
+        """The fitted estimator; warnings about few iterations or merged prototypes are ignored."""
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             return getattr(softecm, self.estimator)(**self.parameters).fit(self.source(), **self.options)
 
 
 def case(name: str, estimator: str, source: Callable[[], Any], changed: Parameters) -> Case:
-    """A case from what it changes; names in capitals are for ``fit``."""
+    """A case from its changes; names in capitals are arguments of ``fit``."""
     options = {k.lower(): v for k, v in changed.items() if k.isupper()}
     own = {k: v for k, v in changed.items() if not k.isupper()}
     if "focal_sets" in own:
         own["max_cardinality"] = None
     tolerance = 1e-5 if own.get("dtype") == "float32" else 1e-10
     if "softdtw" in name and own.get("relaxation") == "exact":
-        tolerance = 1e-9  # sets' barycentres are searched for, and where a search ends is rounding
+        tolerance = 1e-9  # sets' barycentres are searched for, with rounding
     return Case(name, estimator, source, ALL[estimator] | own, options, tolerance)
 
 
@@ -94,7 +95,7 @@ STEPS = GradientDescent(learning_rate=0.02, inner_tol=1e-3, inner_steps=5)
 
 
 def soft_ecm_changes(x: Any, delta: float) -> dict[str, Parameters]:
-    """What the cases of one metric differ in."""
+    """The differences between the cases of one metric."""
     n = len(x)
     return {
         "penalty": {"delta": delta},
@@ -111,7 +112,7 @@ def soft_ecm_changes(x: Any, delta: float) -> dict[str, Parameters]:
     }
 
 
-METRICS: dict[str, tuple[Callable[[], Any], float, tuple[str, str]]] = {  # every change comes twice
+METRICS: dict[str, tuple[Callable[[], Any], float, tuple[str, str]]] = {  # every change occurs twice
     "sqeuclidean": (data.points, 3.0, ("exact", "linked")),
     "euclidean": (data.points, 1.7, ("gap", "weighted")),
     "manhattan": (data.points, 2.0, ("gradient", "descent")),
@@ -124,7 +125,7 @@ METRICS: dict[str, tuple[Callable[[], Any], float, tuple[str, str]]] = {  # ever
     "dtw": (data.series, 1.5, ("free", "chain")),
     "precomputed": (data.squared, 3.0, ("penalty", "two")),
 }
-DEAR = ("series-euclidean", "softdtw", "dtw", "mahalanobis")  # fewer rounds: they cost time, and rounding grows
+DEAR = ("series-euclidean", "softdtw", "dtw", "mahalanobis")  # fewer iterations: they take time, and rounding grows
 OTHER_DATA: dict[str, tuple[str, Callable[[], Any], Parameters]] = {
     "float32": ("sqeuclidean", data.points, {"dtype": "float32", "delta": 3.0, "init": data.points()[:3], "n_init": 1}),
     "exact": (
@@ -156,7 +157,7 @@ MORE_LINKED = {"MUST_LINK": [(42, 0)], "CANNOT_LINK": [(42, 1), (43, 2)]}
 
 
 def other_changes() -> dict[str, dict[str, Parameters]]:
-    """What the cases of every other estimator differ in."""
+    """The differences between the cases of every other estimator."""
     return {
         "ECM": {
             "plain": {},
@@ -219,7 +220,7 @@ CASES: dict[str, Case] = {found.name: found for found in [*soft_ecm_cases(), *ot
 
 
 def numeric(values: Any) -> list[float] | None:
-    """Up to 60 numbers of some prototypes, whatever they come as; None where they are no numbers."""
+    """Up to 60 numbers of some prototypes of any form; None if they are no numbers."""
     if hasattr(values, "select_dtypes"):
         values = values.select_dtypes("number").to_numpy()
     parts = values if isinstance(values, list) else [values]

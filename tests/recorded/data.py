@@ -1,4 +1,4 @@
-"""Small data for the recorded fits; ``RandomState`` because its stream is frozen by NumPy's own promise."""
+"""Small data for the recorded fits; NumPy guarantees the stream of ``RandomState``."""
 
 from functools import cache
 from typing import Any
@@ -12,7 +12,7 @@ Floats = NDArray[np.float64]
 
 @cache
 def points() -> Floats:
-    """(45, 2): three groups, two objects between, one far away."""
+    """(45, 2): three groups, two objects between, one outlier."""
     rng = np.random.RandomState(11)
     centers = np.array([[0.0, 0.0], [4.0, 0.5], [1.5, 4.0]])
     groups = centers[np.arange(42) % 3] + 0.7 * rng.normal(size=(42, 2))
@@ -39,7 +39,7 @@ def ellipses() -> Floats:
 
 @cache
 def categories() -> NDArray[np.object_]:
-    """(48, 5): words, a tenth of them drawn anew, a few missing."""
+    """(48, 5): words, a tenth of them redrawn, a few missing."""
     rng = np.random.RandomState(14)
     own = np.array([list("aaaaa"), list("bbbab"), list("ccbcc")], dtype=object)
     table = own[np.arange(48) % 3].copy()
@@ -51,7 +51,7 @@ def categories() -> NDArray[np.object_]:
 
 @cache
 def table() -> pd.DataFrame:
-    """48 rows of two numbers and two categories, with gaps in both kinds."""
+    """48 rows of two numbers and two categories, with missing cells in both kinds."""
     numbers = points()[np.r_[0:45, 0:3]].copy()
     numbers[[4, 17], [0, 1]] = np.nan
     words = categories()
@@ -118,7 +118,7 @@ def weights(n: int) -> Floats:
 
 
 def rows(data: Any, *which: int) -> Any:
-    """Some objects of any of these data, as starting prototypes."""
+    """Some objects of any of these data, as initial prototypes."""
     if isinstance(data, pd.DataFrame):
         return data.iloc[list(which)].reset_index(drop=True)
     return [data[i] for i in which] if isinstance(data, list) else data[list(which)]

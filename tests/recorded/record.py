@@ -1,4 +1,4 @@
-"""Write ``fits.json``: ``PYTHONPATH=src:tests python -m recorded.record``, on code whose numbers are to be kept."""
+"""Write ``fits.json``: ``PYTHONPATH=src:tests python -m recorded.record``, with code whose numbers are to be kept."""
 
 import json
 import math
@@ -17,7 +17,7 @@ FITS = Path(__file__).with_name("fits.json")
 
 
 def short(value: Any) -> Any:
-    """Numbers to 15 significant digits; infinite ones and NaN, which JSON has not, as words."""
+    """Numbers to 15 significant digits; infinite ones and NaN, which JSON lacks, as words."""
     if isinstance(value, dict):
         return {key: short(part) for key, part in value.items()}
     if isinstance(value, list):
@@ -28,17 +28,17 @@ def short(value: Any) -> Any:
 
 
 def recorded(case: Case) -> dict[str, Any]:
-    """A case's outcome."""
+    """Return a case's outcome."""
     return short(outcome(case.fitted()))
 
 
 def machine() -> str:
-    """What decides the order of sums: torch's version and the instructions it uses."""
+    """What determines the order of sums: torch's version and its instruction set."""
     return f"torch {torch.__version__}, {platform.machine()} {torch.backends.cpu.get_cpu_capability()}"
 
 
 def about(note: str) -> dict[str, str]:
-    """Where the numbers come from."""
+    """The origin of the numbers."""
     versions = {"Python": platform.python_version(), "torch": torch.__version__}
     versions |= {"NumPy": numpy.__version__}
     return {
@@ -51,7 +51,7 @@ def about(note: str) -> dict[str, str]:
 
 
 def record(note: str = "", path: Path = FITS) -> None:
-    """Fit every case and write what came out."""
+    """Fit every case and write the outcomes."""
     torch.set_num_threads(1)
     lines = [f"{json.dumps(name)}: {json.dumps(recorded(case), separators=(',', ':'))}" for name, case in CASES.items()]
     header = json.dumps(about(note), indent=1)

@@ -1,8 +1,8 @@
-"""Numbers that a change of structure must not change: every recorded fit, replayed.
+"""Numbers that refactoring must not change: every recorded fit, replayed.
 
-Other versions and other processors add up in another order, and a descent of hundreds of steps makes much of the last
-bit, as do medoids of Soft-DTW, whose first objects are drawn in the order of a hash of the distances: there, such a fit
-that ends elsewhere is skipped. All other fits agree anywhere.
+Other versions and processors sum in another order, and a descent of hundreds of steps amplifies the last bit, as do
+medoids of Soft-DTW, whose first objects are drawn in the order of a hash of the distances: such a fit is skipped
+elsewhere if it ends differently. All other fits agree anywhere.
 """
 
 import json

@@ -1,10 +1,10 @@
-r"""The elastic distances of one pair of series, each as its article has it, written to be read: the kernels' oracle.
+r"""Readable reference recursions of the elastic distances of one pair of series, as in their articles.
 
 .. math:: R_{ij} = \min{}^\gamma(R_{i-1,j-1} + \text{across}_{ij},\; R_{i-1,j} + \text{up}_{ij},\;
     R_{i,j-1} + \text{left}_{ij})
 
-In torch and float64, so that autograd differentiates it; the log domain throughout. With ``gamma`` above 0 every length
-:math:`|u|` is rounded off, :math:`u^2 / 2\gamma` below gamma and :math:`|u| - \gamma/2` beyond.
+In torch and float64, so that autograd differentiates it; entirely in the log domain. With ``gamma`` above 0 every
+length :math:`|u|` is smoothed, :math:`u^2 / 2\gamma` below gamma and :math:`|u| - \gamma/2` beyond.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ Cost = Callable[[int, int], Tensor]  # of a step into cell (i, j)
 
 
 def length(u: Tensor, gamma: float) -> Tensor:
-    """Euclidean length of a difference (d,), rounded off where gamma is above 0."""
+    """Euclidean length of a difference (d,), smoothed if gamma is above 0."""
     square = u.square().sum()
     n = torch.where(square > 0, square, 1.0).sqrt() * (square > 0)
     if gamma == 0:
@@ -50,7 +50,7 @@ def recursion(
 
 
 def adtw(x: Tensor, y: Tensor, penalty: float = 1.0, gamma: float = 0.0, band: int | None = None) -> Tensor:
-    """Squared differences, and ``penalty`` for every step that is not across."""
+    """Squared differences, and ``penalty`` for every step off the diagonal."""
 
     def cell(i: int, j: int) -> Tensor:
         return (x[i] - y[j]).square().sum()
@@ -73,9 +73,9 @@ def wdtw(x: Tensor, y: Tensor, steepness: float = 0.05, gamma: float = 0.0, band
 
 
 def erp(x: Tensor, y: Tensor, reference: float = 0.0, gamma: float = 0.0, band: int | None = None) -> Tensor:
-    """Lengths of differences; a step left out of one series costs its difference to a fixed value.
+    """Lengths of differences; a skipped step costs its difference to a fixed value.
 
-    The table has a row and a column in front, for steps that are left out before anything is matched.
+    The table has an extra first row and column, for steps skipped before the first match.
     """
 
     def across(i: int, j: int) -> Tensor:
@@ -108,9 +108,9 @@ def twe(
 
 
 def msm(x: Tensor, y: Tensor, cost: float = 1.0, gamma: float = 0.0, band: int | None = None) -> Tensor:
-    """Moves cost their length; splits and merges ``cost`` and how far the value lies outside its two neighbours.
+    """Moves cost their length; splits and merges ``cost`` plus the distance of the value from its neighbours' interval.
 
-    Each channel is aligned for itself.
+    Each channel is aligned by itself.
     """
 
     def outside(value: Tensor, one: Tensor, other: Tensor) -> Tensor:

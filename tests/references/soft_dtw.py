@@ -1,4 +1,4 @@
-r"""Soft-DTW and DTW of one pair of series, written to be read: the oracle of the compiled kernels.
+r"""Readable reference recursions of Soft-DTW and DTW of one pair of series.
 
 With the squared Euclidean ground cost :math:`c_{ij} = \|x_i - y_j\|^2` and
 :math:`\min^\gamma(a) = -\gamma \log \sum_k e^{-a_k/\gamma}`,
@@ -33,7 +33,7 @@ from numpy.typing import ArrayLike, NDArray
 
 Array = NDArray[np.float64]
 
-STEPS = ((1, 0), (0, 1), (1, 1))  # what (i, j) minus each of its predecessors may be
+STEPS = ((1, 0), (0, 1), (1, 1))  # (i, j) minus each of its possible predecessors
 
 
 def band_mask(n: int, m: int, band: int | None = None) -> NDArray[np.bool_]:
@@ -61,7 +61,7 @@ def costs(x: ArrayLike, y: ArrayLike, band: int | None = None) -> Array:
 
 
 def _diagonal(k: int, n: int, m: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Cells of one anti-diagonal, counted from one since the tables have a border; none depends on another."""
+    """Cells of one anti-diagonal, counted from one because of the border; they are independent."""
     i = np.arange(max(0, k - m + 1), min(n, k + 1))
     return i + 1, k - i + 1
 
@@ -96,7 +96,7 @@ def alignment(x: ArrayLike, y: ArrayLike, gamma: float = 1.0, band: int | None =
 
 
 def value_and_alignment(x: ArrayLike, y: ArrayLike, gamma: float = 1.0, band: int | None = None) -> tuple[float, Array]:
-    """Soft-DTW and the expected alignment in one go."""
+    """Soft-DTW and the expected alignment together."""
     c = costs(x, y, band)
     n, m = c.shape
     value, p = _recursion(c, gamma)
@@ -118,12 +118,12 @@ def gradient(x: ArrayLike, y: ArrayLike, gamma: float = 1.0, band: int | None = 
     """Gradient (m, d) of Soft-DTW in the second series."""
     e = alignment(x, y, gamma, band)
     x, y = (np.asarray(a, dtype=np.float64) for a in (x, y))
-    grad: Array = 2 * np.einsum("st,std->td", e, y - x[:, None])  # differences first: nothing cancels
+    grad: Array = 2 * np.einsum("st,std->td", e, y - x[:, None])  # differences first, to avoid cancellation
     return grad
 
 
 def dtw(x: ArrayLike, y: ArrayLike, band: int | None = None) -> tuple[float, list[tuple[int, int]]]:
-    """Least total cost over alignments, and one alignment that has it (ties: the diagonal step, then a step in x)."""
+    """Minimum total cost over alignments, and one such alignment (ties: the diagonal step, then a step in x)."""
     c = costs(x, y, band)
     n, m = c.shape
     r = np.full((n + 1, m + 1), np.inf)

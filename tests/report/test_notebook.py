@@ -1,4 +1,4 @@
-"""What a notebook shows: words first, and nothing from the data as markup."""
+"""Notebook displays: words first, and data never as markup."""
 
 import warnings
 

@@ -1,4 +1,4 @@
-"""Why one object is where it is: a table, a sentence, names."""
+"""Explanations of single objects: a table, a sentence, names."""
 
 import re
 
@@ -58,7 +58,7 @@ def test_a_sentence_says_where_and_why(model: SoftECM, i: int, told: str) -> Non
 
 
 def test_what_makes_an_outlier_is_not_called_noise() -> None:
-    """A column may say nothing about the groups and still be the reason for belonging to none."""
+    """A column without information about the groups may be the reason for belonging to none."""
     rng, y = np.random.default_rng(3), np.repeat([0, 1, 2], 60)
     X = np.c_[np.array([0, 8, 16])[y] + rng.normal(size=180), rng.normal(size=180)]
     X[0] = [0.0, 40.0]
@@ -148,7 +148,7 @@ def test_a_pandas_index_names_objects():
 
 
 def told(masses: list[float], pulls: list[float], far: float, distances: tuple[float, float]) -> str:
-    """The sentence of an object between two clusters, by its masses (∅, ω1, ω2, Ω) and what its columns say."""
+    """The sentence of an object between two clusters, from its masses (∅, ω1, ω2, Ω) and the pulls of its columns."""
     partition = CredalPartition([masses], FocalSets.full(2))
     first = 1 + int(partition.labels()[0])
     parts = tuple(Part(f"c{j}", "1", "", "", pull) for j, pull in enumerate(pulls))
@@ -210,7 +210,7 @@ def test_the_panel_names_the_nearest_objects_of_a_matrix_as_the_explanation_does
 def test_where_all_objects_are_nowhere_there_is_an_answer_or_a_sentence() -> None:
     X = np.random.default_rng(0).normal(size=(40, 12))
     start = np.stack([np.full(12, 0.5), np.full(12, -0.5)])
-    with pytest.warns(match="."):  # the fit is stopped before its prototypes lie on objects
+    with pytest.warns(match="."):  # the fit is stopped before its prototypes reach objects
         model = ECM(2, delta=0.1, init=start, max_iter=1, n_init=1).fit(X)
     assert model.decisions().counts()["nowhere"] == 40
     assert "belongs to no group" in model.explain_object(X, 0).sentence
@@ -224,7 +224,7 @@ def test_where_all_objects_are_nowhere_there_is_an_answer_or_a_sentence() -> Non
 
 
 def customers(n: int = 150) -> tuple[pd.DataFrame, np.ndarray]:
-    """Two groups that differ in visits and, less surely, in plan, and a few customers far beyond both."""
+    """Two groups that differ in visits and, less certainly, in plan, and a few outliers."""
     rng, y = np.random.default_rng(7), np.repeat([0, 1], n // 2)
     visits, plan = (
         np.array([14.0, 9.0])[y] + rng.normal(0, 1.1, n),

@@ -196,7 +196,7 @@ def test_writing_replaces_in_one_step(tmp_path) -> None:
 
 
 def test_far_values_do_not_squeeze_the_marks_of_prototypes() -> None:
-    """One object a hundred times as far as the rest: the prototypes' marks still lie apart, and it is said."""
+    """One object a hundred times as far as the rest: the prototypes' marks are still apart, with a note."""
     sizes = np.repeat([1.0, 9.0], 15) + np.linspace(-0.5, 0.5, 30)
     sizes[0] = 900.0
     attributes = [Attribute("size", "number", sizes), Attribute("age", "number", np.linspace(0, 1, 30))]

@@ -1,4 +1,4 @@
-"""Maps on which no two groups share a spot."""
+"""Maps without groups in the same place."""
 
 import numpy as np
 import pytest
@@ -8,7 +8,7 @@ from softecm.report.projection import separating_axes, separation, spread
 
 
 def simplex(groups: int, each: int = 40, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
-    """Groups that are all as far from each other, as topics of texts are."""
+    """Equidistant groups, like topics of texts."""
     rng = np.random.default_rng(seed)
     labels = np.repeat(np.arange(groups), each)
     return 6.0 * np.eye(groups, 12)[labels] + rng.normal(0, 0.6, (len(labels), 12)), labels
@@ -19,7 +19,7 @@ def test_groups_that_are_all_as_far_from_each_other_lie_apart(groups: int) -> No
     X, labels = simplex(groups)
     places = (X - X.mean(0)) @ np.linalg.svd(X - X.mean(0), full_matrices=False)[2].T
     centers = np.array([places[labels == k].mean(0) for k in range(groups)])
-    hidden = places[:, ::-1]  # the first two axes show nothing, as main axes may
+    hidden = places[:, ::-1]  # the first two axes carry no information, as can happen
     axes, seen = separating_axes(hidden, centers[:, ::-1], labels)
     assert separation(hidden[:, :2], labels) < 0.6
     assert axes is not None

@@ -1,4 +1,4 @@
-"""A report without values: nothing of the raw data is in it."""
+"""A report without values contains none of the raw data."""
 
 import base64
 import datetime as dt
@@ -29,18 +29,18 @@ LABELS = [["croesus", "pauper"][g] for g in GROUP]
 
 
 def raw_strings() -> set[str]:
-    """Every cell and name, as it might be written."""
+    """Every cell and name in all notations."""
     texts = {str(cell) for name in TABLE for cell in TABLE[name]} | set(TABLE.index) | set(LABELS)
     return texts | {f"{value:.{digits}f}" for value in TABLE["income"] for digits in (0, 1, 2)}
 
 
 def stands_in(cell: str, text: str) -> bool:
-    """Whether a cell is written there; digits amid those of a longer number are none."""
+    """Whether a cell occurs in the text, except as digits within a longer number."""
     return re.search(rf"(?<![\d.]){re.escape(cell)}(?!\d)", text) is not None
 
 
 def unpacked(page: str) -> list[np.ndarray]:
-    """The numbers inside the page, however they are packed."""
+    """The numbers in the page, however packed."""
     facts = json.loads(page.split('id="data">')[1].split("</script>")[0])
     kinds = ("<f4", "<f8")
     packed = [v for v in facts.values() if isinstance(v, str) and len(v) > 20]

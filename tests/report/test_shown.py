@@ -1,4 +1,4 @@
-"""Values as a reader wants them: dates, units, precision, order, meanings."""
+"""Readable values: dates, units, precision, order, meanings."""
 
 import base64
 import datetime as dt

@@ -1,4 +1,4 @@
-"""A report on objects with several views: the weights, the tables' columns, and which view pulls an object where."""
+"""A report on objects with several views: weights, the tables' columns, and the pull of each view."""
 
 import numpy as np
 import pandas as pd

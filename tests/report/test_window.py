@@ -1,4 +1,4 @@
-"""The part of the plane that the map shows: not mostly empty because of one far object."""
+"""The visible part of the map: not mostly empty because of one outlier."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""The list of scores is complete, and what it says of each holds."""
+"""The list of scores is complete, and its descriptions hold."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -16,7 +16,7 @@ RIGHT = CredalPartition.from_hard(CLASSES)
 
 
 def doubtful(share: float) -> CredalPartition:
-    """The right answer with a share of every object's mass on all clusters, and a few objects in a wrong cluster."""
+    """The right partition with a share of every object's mass on all clusters, and a few objects in a wrong cluster."""
     focal = FocalSets.full(3)
     wrong = np.where(np.arange(36) % 6 == 0, (CLASSES + 1) % 3, CLASSES)
     masses = np.zeros((36, 8))
@@ -36,7 +36,7 @@ ANSWERS = {
 
 
 def with_share(share: float, elsewhere: Callable[[int], tuple[int, ...]]) -> CredalPartition:
-    """The right answer with a share of each object's mass on another set, which follows from its cluster."""
+    """The right partition with a share of each object's mass on another set, determined by its cluster."""
     focal = FocalSets.full(3)
     sets = [(), *focal.sets]
     masses = np.zeros((36, 8))
@@ -46,7 +46,7 @@ def with_share(share: float, elsewhere: Callable[[int], tuple[int, ...]]) -> Cre
     return CredalPartition(masses, focal)
 
 
-#: Mass elsewhere, with the scores that do not mind it, and why.
+#: Mass elsewhere, with the scores that ignore it, and why.
 DECIDED = dict.fromkeys(
     ("evidential_precision", "evidential_recall", "evidential_rand_index"),
     "ask what is decided: the cluster holds most",
@@ -107,7 +107,7 @@ def test_every_score_is_listed_under_its_public_name():
     functions = {name for name in scores.__all__ if name[0].islower()} - {
         "pairwise_masses",
         "silhouettes",
-    }  # what some are made of
+    }  # building blocks of others
     assert set(scores.SCORES) == functions
     for name, score in scores.SCORES.items():
         assert getattr(scores, name) is score.function

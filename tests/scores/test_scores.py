@@ -140,7 +140,7 @@ def test_pair_counts_do_not_overflow():
 
 
 def by_the_book(p, q, kind):
-    """The definition, pair by pair."""
+    """By definition, pair by pair."""
     a, b = scores.pairwise_masses(p), scores.pairwise_masses(q)
     if kind == "jousselme":
         return 1 - scores.jousselme_distance(a, b).mean()

@@ -1,4 +1,4 @@
-"""Silhouettes of credal partitions: scikit-learn's for hard ones, intervals for doubt."""
+"""Silhouettes of credal partitions: scikit-learn's for hard ones, intervals for uncertainty."""
 
 import numpy as np
 import pytest

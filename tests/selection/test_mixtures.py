@@ -1,4 +1,4 @@
-"""What the mixture that counts the groups of a table does not take for a group."""
+"""What the mixture that counts a table's groups does not count as a group."""
 
 import warnings
 
@@ -36,7 +36,7 @@ def test_a_small_group_counts() -> None:
 
 @pytest.mark.parametrize(("distance", "best"), [(1.2, 1), (2.4, 2)])
 def test_groups_that_overlap_count_for_less(distance: float, best: int) -> None:
-    """The likelihood alone would take both for two groups: ICL adds the entropy of the shares."""
+    """The likelihood alone would find two groups in both: ICL adds the entropy of the shares."""
     rng = np.random.default_rng(0)
     group = rng.integers(0, 2, 300)
     u, v = (rng.normal(size=300) + distance * group for _ in range(2))

@@ -1,4 +1,4 @@
-"""Choosing the number of clusters."""
+"""Selection of the number of clusters."""
 
 import math
 import re
@@ -208,7 +208,7 @@ def test_a_column_that_makes_twins_of_all_groups_is_named(tossed):
 
 
 def midway(seed: int, n: int, part: int) -> np.ndarray:
-    """Three groups, and a few objects close together: midway between the first two, or apart from all."""
+    """Three groups, and a few objects close together: midway between the first two, or separate."""
     rng = np.random.default_rng(seed)
     places = np.array([[0.0, 0.0], [16.0, 0.0], [8.0, 20.0], [8.0, 0.0 if part else -20.0]])
     return places[np.r_[np.repeat([0, 1, 2], n), np.full(12, 3)]] + 0.8 * rng.normal(size=(3 * n + 12, 2))
@@ -315,13 +315,13 @@ def test_a_small_group_near_two_that_stand_apart_does_not_hide_them() -> None:
 
 
 def three_groups(gap, n):
-    """Two groups at a distance, a third far away."""
+    """Two groups at a distance, and a distant third."""
     rng = np.random.default_rng(0)
     return np.concatenate([rng.normal(at, 1, (n, 2)) for at in ((0, 0), (gap, 0), (10, 9))])
 
 
 def test_numbers_too_close_to_call_are_tied():
-    """Two groups so near that they could be one; far enough apart, they could not."""
+    """Two groups so close that they could be one; with more distance, they could not."""
     for gap, tied in ((5, (2,)), (8, ())):
         choice = choose_n_clusters(three_groups(gap, 60), rule="valleys", candidates=range(2, 5), random_state=0)
         assert (choice.n_clusters, choice.tied) == (3, tied)

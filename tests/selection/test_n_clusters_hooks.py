@@ -1,4 +1,4 @@
-"""Looking over the shoulder of the search for a number of clusters."""
+"""Hooks into the search for a number of clusters."""
 
 from typing import Any
 

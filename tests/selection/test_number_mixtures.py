@@ -1,4 +1,4 @@
-"""What the mixtures that count groups of numbers take for a group, and what not."""
+"""What the mixtures that count groups of numbers count as a group."""
 
 import numpy as np
 import pandas as pd

@@ -1,4 +1,4 @@
-"""Rules: degenerate runs never win, doubt is not rewarded, known answers."""
+"""Rules: degenerate runs never win, ambiguity is not rewarded, known answers."""
 
 from __future__ import annotations
 

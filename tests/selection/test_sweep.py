@@ -1,4 +1,4 @@
-"""Sweeps: rows equal single fits, cells are checked first, kills lose nothing."""
+"""Sweeps: rows equal single fits, cells are validated first, kills lose nothing."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def test_every_row_equals_a_fit_with_its_values(estimator, X, grid):
 
 @pytest.mark.filterwarnings("ignore:.*has not converged")
 def test_series_and_the_parameters_of_their_metric_are_swept():
-    """After two iterations: where a descent converges depends on rounding, and that on how many runs are one batch."""
+    """After two iterations: where a descent converges depends on rounding, and so on the number of runs in a batch."""
     X = make_cbf(3, length=24, random_state=0).data
     given = {"init": "k-means++", "max_cardinality": 2, "n_init": 2, "delta": None, "max_iter": 2}
     grid = {"metric": ["softdtw"], "metric__gamma": [0.5, 2.0], "beta": [1.1, 1.3]}
@@ -169,7 +169,7 @@ def test_labels_of_another_length_are_refused():
 
 
 def test_a_journal_is_gone_on_with_and_a_cut_line_is_done_again(tmp_path, monkeypatch):
-    monkeypatch.setattr(batch, "CPU_WORK", 1.0)  # a cell a batch
+    monkeypatch.setattr(batch, "CPU_WORK", 1.0)  # one cell per batch
     path = tmp_path / "run.jsonl"
     whole = sweep(BLOBS.data, GRID, estimator=SoftECM(3, n_init=2), seeds=2, journal=path)
     lines = path.read_bytes().splitlines(keepends=True)
@@ -223,7 +223,7 @@ def test_metrics_of_one_name_and_different_code_are_different(tmp_path):
     path, grid = tmp_path / "run.jsonl", {"metric": [powered(1.5), powered(2.0)]}
     plain = SoftECM(2, n_init=1, init="k-means++", max_iter=3, relaxation="penalty", lam=1.0)
     found = sweep(BLOBS.data[:20], grid, estimator=plain, journal=path)
-    assert found["objective"][0] != found["objective"][1]  # both are called powered.<locals>.<lambda>
+    assert found["objective"][0] != found["objective"][1]  # both have the name powered.<locals>.<lambda>
     with pytest.raises(ValueError, match=r"another sweep.*grid"):
         sweep(BLOBS.data[:20], {"metric": [powered(1.5), powered(3.0)]}, estimator=plain, journal=path)
 

@@ -11,7 +11,7 @@ RNG = np.random.default_rng(0)
 
 
 def coded(code: float = -9999.0, units: float = 1.0) -> pd.DataFrame:
-    """Three columns of which about every twentieth cell is a code."""
+    """Three columns with about one code per twenty cells."""
     table = RNG.normal(size=(120, 3)) * [1.0, 1.0, units]
     table[RNG.random(table.shape) < 0.05] = code
     return pd.DataFrame(table, columns=["a", "b", "c"])

@@ -1,4 +1,4 @@
-"""What is learned block by block is what is learned from all rows at once."""
+"""Learning block by block gives the same as learning from all rows at once."""
 
 import functools
 

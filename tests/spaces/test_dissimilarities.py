@@ -1,4 +1,4 @@
-"""The rows and columns of a data frame of dissimilarities are the same objects."""
+"""Rows and columns of a data frame of dissimilarities are the same objects."""
 
 import numpy as np
 import pandas as pd

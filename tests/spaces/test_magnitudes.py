@@ -1,4 +1,4 @@
-"""Numbers of new objects in another unit than in the fit."""
+"""New objects with numbers in another unit than in the fit."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def machines(rng: np.random.Generator, n: int) -> pd.DataFrame:
 
 
 def said(model: SoftECM, new: object) -> str:
-    """What is said about sizes."""
+    """The warning about magnitudes."""
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         model.predict_partition(new)

@@ -1,4 +1,4 @@
-"""What is no table is refused in one sentence that says what makes one of it."""
+"""Input that is no table raises an error with a remedy, in one sentence."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""Series in every form people have them."""
+"""Series in all usual forms."""
 
 import numpy as np
 import pytest

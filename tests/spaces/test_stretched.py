@@ -1,4 +1,4 @@
-"""One far value that makes a column's spread."""
+"""One extreme value that dominates a column's spread."""
 
 import datetime as dt
 

@@ -1,4 +1,4 @@
-"""Tables in, tensors out, and back: kinds of columns, gaps, frames of every library, bad input."""
+"""Conversion of tables to tensors and back: kinds of columns, missing cells, frames of every library, bad input."""
 
 import datetime as dt
 
@@ -17,7 +17,7 @@ from softecm.spaces.raw import read_table
 
 
 def small(rows: int = 12) -> pd.DataFrame:
-    """Two groups in every kind of column, with gaps."""
+    """Two groups in every kind of column, with missing cells."""
     group = np.arange(rows) % 2
     rng = np.random.default_rng(0)
     frame = pd.DataFrame(
@@ -118,7 +118,7 @@ def test_an_unseen_category_is_as_far_as_can_be():
     fitted = SoftECM(2, metric=Mixed(weights=None), random_state=0, n_init=3).fit(small())
     one = small().iloc[[6]].assign(colour="green")
     parts = fitted.explain(one)[0, :, 1]
-    np.testing.assert_allclose(parts, 2.0)  # the column's weight, whatever the prototype
+    np.testing.assert_allclose(parts, 2.0)  # the column's weight, for any prototype
     whole = small().dropna()
     assert (parts >= fitted.explain(whole)[:, :, 1].max(0)).all()
     np.testing.assert_allclose(fitted.explain(one).sum(-1), fitted.transform(one))

@@ -13,7 +13,7 @@ from softecm.spaces.transformed import TransformedSeries, normalized
 
 
 def ramps(rng, n=16, unequal=False):
-    """Rising and falling series at levels that say nothing, with one gap."""
+    """Rising and falling series at irrelevant levels, with one missing value."""
     y, X = np.arange(n) % 2, []
     for kind in y:
         t = np.linspace(0, 1, int(rng.integers(15, 22)) if unequal else 20)

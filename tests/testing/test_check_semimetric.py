@@ -1,4 +1,4 @@
-"""check_semimetric compares every capability a metric claims with its pairwise, and names the one that is wrong."""
+"""check_semimetric compares every claimed capability of a metric with its pairwise, and names wrong ones."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from softecm.testing import all_estimators, all_metrics, check_semimetric
 
 @dataclass(frozen=True)
 class Broken(SemiMetric):
-    """A metric with one answer of one capability changed."""
+    """A metric with one wrong capability."""
 
     base: SemiMetric
     method: str

@@ -1,4 +1,4 @@
-"""How the files beside this one were made, by softecm 0.2 before its release. Run by hand, never by the tests."""
+"""How the files here were made, by softecm 0.2 before its release. Run by hand, never by the tests."""
 
 import json
 from pathlib import Path
@@ -46,7 +46,7 @@ def objects() -> dict[str, object]:
 
 
 def as_given(name: str, data: object) -> object:
-    """The objects as an estimator takes them."""
+    """The objects in the form an estimator takes."""
     if name in ("table", "categories"):
         return pd.DataFrame(data)
     if name.endswith("views"):
@@ -55,7 +55,7 @@ def as_given(name: str, data: object) -> object:
 
 
 def last(name: str, X: object, n: int = 5) -> object:
-    """Some of the objects, as new ones."""
+    """Some of the objects, as if new."""
     return {view: values[-n:] for view, values in X.items()} if name.endswith("views") else X[-n:]
 
 

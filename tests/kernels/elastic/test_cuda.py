@@ -26,8 +26,8 @@ RULES = {
     "msm": lambda gamma: el.msm(0.7, gamma),
     "erp": lambda gamma: el.erp(gamma),
 }
-TIED = ("msm", "erp")  # many alignments cost the same to the last bit: any of their gradients is one
-# n, f, steps of x, steps of y, channels, band, chosen pairs
+TIED = ("msm", "erp")  # many alignments have exactly equal cost: any of their gradients is valid
+# n, f, steps of x, steps of y, channels, band, selected pairs
 SHAPES = [
     (3, 2, 20, 17, 1, None, 0),
     (2, 2, 1, 1, 1, None, 0),
@@ -44,7 +44,7 @@ SHAPES = [
 
 
 def problem(rng, n, f, x_steps, y_steps, d, pairs, dtype=torch.float64):
-    """Ragged series with NaN as padding, whole prototypes, weights, and chosen pairs."""
+    """Ragged series with NaN as padding, whole prototypes, weights, and selected pairs."""
     lengths = torch.as_tensor(rng.integers(max(1, x_steps // 2), x_steps + 1, n))
     x, y = (
         torch.as_tensor(rng.standard_normal((k, s, d)).cumsum(1)).to(dtype) for k, s in ((n, x_steps), (f, y_steps))

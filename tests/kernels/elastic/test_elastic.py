@@ -12,7 +12,7 @@ from softecm.kernels.elastic.steps import step_costs
 
 
 def front(x):
-    """A step of zeros in front."""
+    """Put a step of zeros first."""
     return torch.cat([x.new_zeros(len(x), 1, x.shape[2]), x], 1)
 
 
@@ -81,7 +81,7 @@ def test_hard_values_are_aeons(channels, rng):
 
 
 def test_erp_differs_from_aeons_in_its_border_alone(rng):
-    """A gap before the first match costs the steps left out; in aeon always the whole series."""
+    """A gap before the first match costs the skipped steps; in aeon always the whole series."""
 
     def table(x, y, border):
         gaps = [np.linalg.norm(s - 0.3, axis=1) for s in (x, y)]
@@ -101,7 +101,7 @@ def test_erp_differs_from_aeons_in_its_border_alone(rng):
 
 
 def test_msm_is_half_of_twe_without_stiffness_and_the_last_difference(rng):
-    """Splits and merges telescope: what the kernel relies on, said of aeon's own values."""
+    """Splits and merges telescope: an assumption of the kernel, tested on aeon's own values."""
     X, Y = rng.normal(size=(4, 11, 1)), rng.normal(size=(3, 14, 1))
     twice = aeons("twe", X, Y, nu=0.0, lmbda=1.4) + np.abs(X[:, None, -1, 0] - Y[:, -1, 0])
     np.testing.assert_allclose(aeons("msm", X, Y, c=0.7), twice / 2, atol=1e-10)
@@ -125,7 +125,7 @@ def test_tables_in_parts_threads_and_little_memory_do_not_show(name, monkeypatch
         return el.elastic_sums(x, y, weights, rule, x_lengths=lengths)
 
     whole = found()
-    monkeypatch.setattr(engine, "MAX_BYTES", 1)  # tables of more than a megabyte are cut
+    monkeypatch.setattr(engine, "MAX_BYTES", 1)  # tables of more than a megabyte are split
     assert all(torch.equal(a, b) for a, b in zip(whole, found()))
     monkeypatch.setattr(engine, "MAX_BYTES", 2**26)
     monkeypatch.setattr(torch, "get_num_threads", lambda: 2)
@@ -133,7 +133,7 @@ def test_tables_in_parts_threads_and_little_memory_do_not_show(name, monkeypatch
 
 
 def test_sums_are_finite_for_shapes_of_all_kinds(rng):
-    """And, where the kernels check accesses, nothing outside a buffer is read or written."""
+    """And, if the kernels check accesses, nothing outside a buffer is read or written."""
     for n, m, d in [(1, 1, 1), (1, 90, 3), (90, 1, 8), (33, 33, 1), (64, 17, 2), (17, 64, 8)]:
         x, y = torch.tensor(rng.normal(size=(19, n, d))), torch.tensor(rng.normal(size=(3, m, d)))
         for rule in (el.twe(0.1, 1.0, 0.5), el.wdtw(0.1, 0.5), el.msm(1.0, 0.0), el.wdtw(0.1, 0.0)):
@@ -163,7 +163,7 @@ def test_any_smoothing_and_any_size_of_values_stay_finite(name, gamma, rng):
 
 
 def test_what_a_step_costs_adds_up(rng):
-    """Hard costs of steps are the distance; soft ones exceed it by what smoothing takes off."""
+    """Hard costs of steps sum to the distance; soft ones exceed it by the effect of smoothing."""
     x, y = rng.normal(size=(4, 12, 2)), rng.normal(size=(3, 9, 2))
     lengths = np.array([12, 7, 12, 5])
     for rule in (el.adtw(0.7, 0.0), el.wdtw(0.2, 0.0), el.twe(0.02, 0.7, 0.0), el.twe(0.02, 0.7, 0.3)):

@@ -1,4 +1,4 @@
-"""Soft-DTW on the CPU: memory, threads and tables cut into parts do not show."""
+"""Soft-DTW on the CPU: results don't depend on memory, threads and splitting of tables."""
 
 import pytest
 import torch
@@ -49,7 +49,7 @@ def test_padding_does_not_matter(rng):
 
 @pytest.mark.parametrize("dtype", [torch.float64, torch.float32])
 def test_sums_are_finite_for_shapes_of_all_kinds(dtype, rng):
-    """And, where the kernels check accesses, nothing outside a buffer is read or written."""
+    """And, if the kernels check accesses, nothing outside a buffer is read or written."""
     for n, m, d in [(1, 1, 1), (1, 90, 3), (90, 1, 8), (33, 33, 1), (64, 17, 2), (17, 64, 8), (130, 140, 1)]:
         x, y = torch.tensor(rng.normal(size=(19, n, d))).to(dtype), torch.tensor(rng.normal(size=(3, m, d))).to(dtype)
         for band, hard, limit in [(None, False, 2**28), (2, False, 2**28), (None, True, 2**28), (None, False, 1)]:

@@ -33,7 +33,7 @@ def cuda(a: np.ndarray) -> torch.Tensor:
 
 
 class Problem:
-    """Ragged series with NaN as padding, weights of both signs, and what the reference makes of them."""
+    """Ragged series with NaN as padding, weights of both signs, and the reference's results."""
 
     def __init__(self, rng, n, f, x_steps, y_steps, d, gamma, band=None, dtype="float64", pairs=0, factor=1.0):
         self.gamma, self.band = gamma, band
@@ -78,7 +78,7 @@ class Problem:
 
 
 def narrow(rows, pairs, channels, wide, gradient, card, height=1, spread=False):
-    """Two warps a block, several blocks a pair."""
+    """Two warps per block, several blocks per pair."""
     groups = -(-rows // (32 * height))
     return soft_dtw_cuda._Plan(height, 2, -(-groups // 2), 0 if wide else 2, spread)
 

@@ -30,7 +30,7 @@ SHAPES = [
 
 
 class Problem:
-    """Ragged series with NaN as padding, and what the reference makes of them."""
+    """Ragged series with NaN as padding, and the reference's results."""
 
     def __init__(self, rng, n, f, x_steps, y_steps, d, band=None, dtype="float64", pairs=0):
         self.band = band

@@ -1,4 +1,4 @@
-"""A series aligned with itself, and what each pair adds: against the plain recursion and the weighted sums."""
+"""Self-alignments of series, and contributions of pairs: against the plain recursion and the weighted sums."""
 
 import pytest
 import torch
