@@ -2,9 +2,8 @@
 Cylinder, Bell, Funnel: shapes that shift in time
 =================================================
 
-The first experiment of the paper's section 5.3. Three shapes whose start, length and height vary, under noise. Compared
-step by step (L2) they look alike wherever they overlap; compared with time allowed to stretch (Soft-DTW) they fall into
-their three kinds.
+The first experiment of the paper's section 5.3: three noisy shapes whose start, length and height vary. Compared step by
+step (L2) they look similar wherever they overlap; with time warping (Soft-DTW) the three kinds separate.
 """
 
 from pathlib import Path
@@ -24,7 +23,7 @@ models = {
 }
 for name, model in models.items():
     agreement = scores.adjusted_rand_index(data.target, model.labels_)
-    print(f"{name:8}  adjusted Rand index beside classes nobody used: {agreement:.2f}")
+    print(f"{name:8}  adjusted Rand index with the classes, which the fits do not use: {agreement:.2f}")
 
 # %%
 # The paper's mass plots: objects 1 to 20 are cylinders, 21 to 40 bells, 41 to 60 funnels.
@@ -37,7 +36,7 @@ out.mkdir(exist_ok=True)
 figure.savefig(out / "cbf_masses.png", dpi=120)
 
 # %%
-# The prototypes under Soft-DTW, with the series whose largest mass each cluster has.
+# The prototypes under Soft-DTW, with the series whose largest mass is on each cluster.
 figure, axes = plt.subplots(1, 3, figsize=(12, 3.5), layout="constrained", sharey=True)
 model = models["Soft-DTW"]
 for k, ax in enumerate(axes):

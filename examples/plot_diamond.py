@@ -2,17 +2,16 @@
 The Diamond: who belongs, who lies between, who belongs nowhere
 ===============================================================
 
-Section 5.1 of the Soft-ECM paper in four panels, and a fifth it does not have.
+Section 5.1 of the Soft-ECM paper in four panels, and two more.
 
-Twelve objects: two diamonds of five, object 6 midway, object 12 far off. ECM must put a set's prototype at the mean of its
-clusters' prototypes, and so gives objects 6 and 7 to the set Ω of both clusters. Soft-ECM lets that prototype move:
-object 7 goes to the right-hand diamond, object 6 stays between.
+Twelve objects: two diamonds of five, object 6 midway, object 12 far away. In ECM a set's prototype is the mean of its
+clusters' prototypes, so objects 6 and 7 are assigned to the set Ω of both clusters. Soft-ECM lets that prototype move:
+object 7 is assigned to the right-hand diamond, object 6 stays between.
 
-The fourth panel (λ = 3.5) shows object 6 on the left, as in the paper. It is drawn with the paper's own descent
-(Algorithm 1, rate 0.01) and its stopping rule, and it is *not a minimum*: the objective goes on falling until all
-prototypes have merged into one point. The fifth panel shows why: with the paper's penalty a larger λ pulls the clusters
-together as well, until nothing is left to tell them apart. ``relaxation="gap"`` prices only what the constraint is
-violated by, and never merges.
+The fourth panel (λ = 3.5) shows object 6 on the left, as in the paper. It uses the paper's gradient descent (Algorithm 1,
+rate 0.01) and its stopping rule, and it is *not a minimum*: the objective would fall further until all prototypes have
+merged. The last two panels show why: with the paper's penalty a larger λ also pulls the clusters together until they
+can't be told apart. ``relaxation="gap"`` penalizes only the violation of the constraint, and never merges.
 """
 
 import warnings
@@ -42,7 +41,7 @@ strong = quietly(SoftECM(2, **PAPER, lam=3.5, solver=descent, tol=1e-3, max_iter
 converged = quietly(SoftECM(2, **PAPER, lam=3.5, tol=1e-10, max_iter=5000))
 
 # %%
-# Masses of objects 6 and 7 as the tie between the prototypes grows stronger.
+# Masses of objects 6 and 7 for increasing λ.
 lams = np.geomspace(0.1, 30, 60)
 curves = {
     relaxation: np.array(
@@ -80,7 +79,7 @@ if any(merged):
 axes[2, 1].legend(*axes[2, 0].get_legend_handles_labels(), fontsize=8, ncols=2, loc="center")
 
 # %%
-# The figure is written beside this script's output; the numbers behind it are printed.
+# The masses in numbers.
 out = Path("out")
 out.mkdir(exist_ok=True)
 figure.savefig(out / "diamond.png", dpi=120)

@@ -1,13 +1,13 @@
 """
-A table with gaps: who is between two groups, and why
-=====================================================
+A table with missing values: who is between two groups, and why
+===============================================================
 
-155 patients with hepatitis: six measurements, thirteen yes-or-no findings, and a cell missing in almost every second row.
-Most clustering wants those rows dropped or filled in. Here they stay as they are: a missing cell is left out of an object's
-distances, and its other cells count for it in proportion.
+155 patients with hepatitis: six measurements, thirteen yes-or-no findings, and missing values in almost every second row.
+Most clustering methods require that you drop or impute those rows. Here missing cells are skipped in an object's distances,
+and its other cells are scaled up in proportion.
 
 The table is UCI's *Hepatitis* (number 46, donated by G. Gong, CC BY 4.0), read with ``ucimlrepo``, or from the folder in
-``SOFTECM_DATA``. Whether a patient died is in it as well, and is not shown to the clustering.
+``SOFTECM_DATA``. It also says whether a patient died, which the clustering does not use.
 """
 
 from pathlib import Path
@@ -22,8 +22,8 @@ from softecm.datasets import load_hepatitis
 # %%
 # From the file to a frame
 # ------------------------
-# Numbers are floats, findings are categories. Their codes are left as they are: UCI's notes list "no, yes", but with 1 for
-# no 130 of 155 patients would have ascites, so that 1 more likely means yes.
+# Numbers are floats, findings are categories. Their codes are unchanged: UCI's notes list "no, yes", but if 1 meant no,
+# 130 of 155 patients would have ascites, so 1 more likely means yes.
 bunch = load_hepatitis()
 table = bunch.data
 print(table.head().to_string())
@@ -32,7 +32,7 @@ print(f"{table.isna().to_numpy().sum()} cells are missing, in {table.isna().any(
 # %%
 # From the frame to a credal partition
 # ------------------------------------
-# Nothing to encode, scale or fill in: columns are recognised by their types.
+# You don't encode, scale or impute anything: columns are recognized by their types.
 model = SoftECM(2, random_state=0).fit(table)
 print(model.partition_)
 sets = model.partition_.sets()
@@ -41,8 +41,8 @@ for members in sorted(set(sets), key=len):
     print(f"{name}: {sum(s == members for s in sets)} patients")
 
 # %%
-# The prototypes are rows of the same table: means in the units of each column, the most frequent category. Behind a
-# category stands a distribution.
+# The prototypes are rows of the same table: means in the units of each column, and most frequent categories. For each
+# categorical column there is also a distribution.
 names = [" or ".join(f"group {k}" for k in members) for members in model.focal_sets_.sets]
 print(model.prototypes_.set_axis(names).T.to_string())
 tired = model.prototype_distributions_["fatigue"]["1"]
@@ -51,8 +51,8 @@ print("fatigue = 1:", {name: round(float(share), 2) for name, share in zip(names
 # %%
 # Who is between, and why
 # -----------------------
-# ``explain`` says what each column adds to an object's distance to each prototype; the parts add up to ``transform``. What
-# speaks for group 0 is what adds more to the distance to group 1, and the other way round.
+# ``explain`` returns each column's contribution to an object's distance to each prototype; contributions add up to
+# ``transform``. A column that adds more to the distance to group 1 is evidence for group 0, and vice versa.
 parts = model.explain(table)  # (patients, sets, columns)
 speaks = parts[:, 1] - parts[:, 0]
 masses = model.partition_.masses
@@ -64,8 +64,8 @@ for patient in between:
     print(strongest.to_string())
 
 # %%
-# Who is like nobody
-# ------------------
+# Who belongs nowhere
+# -------------------
 outliers = np.argsort(-model.outlier_scores_)[:3]
 for patient in outliers:
     nearest = parts[patient, int(model.transform(table)[patient].argmin())]
@@ -74,7 +74,7 @@ for patient in outliers:
     print(f"patient {patient}: mass {model.outlier_scores_[patient]:.2f} on no group; {why}")
 
 # %%
-# The groups, and what became of the patients: the clustering never saw this column.
+# The groups and the outcome, which the clustering did not use.
 died = bunch.target == 0
 print(pd.crosstab(pd.Series(model.labels_, name="group"), pd.Series(np.where(died, "died", "lived"), name="outcome")))
 

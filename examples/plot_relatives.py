@@ -1,15 +1,15 @@
 """
-The newer relatives: one picture each
-=====================================
+The newer algorithms: one picture each
+======================================
 
-Six algorithms of the family, each on data that show what it is for.
+Six algorithms of the family, each on data for which it was made.
 
 - **EGMM**: two long Gaussian groups and some objects midway, which have most of their mass on the pair.
-- **EKNNClus**: two half moons. Nobody said that there are two groups, and no centre could stand for either.
-- **NNEVCLUS**: a network learns masses from the distances of some objects, and then knows the whole plane.
-- **MECMdd**: two matrices of dissimilarities of the same objects, one of them noise; the weights say which is which.
+- **EKNNClus**: two half moons. The number of groups is not given, and no centre could represent either of them.
+- **NNEVCLUS**: a network learns masses from the distances of some objects and predicts them for the whole plane.
+- **MECMdd**: two dissimilarity matrices of the same objects, one of them noise, which gets a small weight.
 - **TECM**: nine noisy objects of three groups, and the centres of an earlier data set.
-- **WMVEC**: three tables of the same objects; the weights of the views and of their columns.
+- **WMVEC**: three tables of the same objects, with weights for the views and their columns.
 
 A point has its cluster's colour, a ring and a mixed colour where most of its mass is on a set of clusters.
 """
@@ -29,7 +29,7 @@ PLANE = {"xlabel": "first coordinate", "ylabel": "second coordinate"}
 
 
 def draw(ax, X, partition, size=22):
-    """Points in the colour of the set that holds most of their mass."""
+    """Draw points in the colour of the set with most of their mass."""
     for members in {*partition.sets()}:
         here = np.array([found == members for found in partition.sets()])
         if not members:
@@ -65,8 +65,8 @@ def moons(ax):
 
 
 # %%
-# A network that knows the plane
-# ------------------------------
+# A network for the whole plane
+# -----------------------------
 def plane(ax):
     X = make_blobs(240, distance=6.0, random_state=0).data
     model = NNEVCLUS(3, random_state=0).fit(X)

@@ -1,12 +1,12 @@
 """
-Days of load and a table of customers: neither knows the groups, both together do
-=================================================================================
+Load curves and a table of customers: only both together show the groups
+========================================================================
 
-A supplier knows two things about each customer: how the day's load runs, a series, and a row of a table. Some customers are
-home at noon; some heat with power; the rest do neither. The day tells who is home, whatever the hour shifts; the table tells
-who heats. Either alone can find two of the three groups and then splits what is left by chance.
+A power company has two kinds of data about each customer: the load curve of a day and a row of a table. Some customers are
+home at noon; some heat with electricity; the others do neither. The load curves show who is home, at slightly different
+hours; the table shows who heats. Each view alone separates one group and splits the others at random.
 
-The data are made up here, so the groups are known; the clustering is not told.
+The data are generated, so the groups are known; the clustering does not use them.
 """
 
 from pathlib import Path
@@ -27,7 +27,7 @@ n, steps = 150, 48
 rng = np.random.default_rng(7)
 group = rng.integers(0, 3, n)
 hours = np.linspace(0, 24, steps)
-shifted = hours + rng.normal(0, 0.7, (n, 1))  # nobody lives by the clock
+shifted = hours + rng.normal(0, 0.7, (n, 1))  # people's hours differ
 load = np.exp(-((shifted - 19) ** 2) / 4) + np.where(group[:, None] == 0, np.exp(-((shifted - 12.5) ** 2) / 4), 0.0)
 load += rng.normal(0, 0.25, (n, steps))
 table = pd.DataFrame(
@@ -42,8 +42,7 @@ views = {"load": load[:, :, None], "customer": table}
 # %%
 # One view at a time, then both
 # -----------------------------
-# Soft-DTW forgives the shifted hours, ``Mixed`` takes the table as it is. Views are first made to count alike, whatever
-# their units.
+# Soft-DTW allows for shifted hours, ``Mixed`` takes the table as it is. The views get equal weights, whatever their units.
 metrics = {"load": SoftDTW(), "customer": Mixed()}
 alone = {name: SoftECM(3, metric=metrics[name], random_state=0).fit(views[name]) for name in views}
 both = SoftECM(3, metric=Combined(metrics), random_state=0).fit(views)
@@ -55,7 +54,7 @@ print("weights:", both.view_weights_)
 # %%
 # Which view pulls an object where
 # --------------------------------
-# ``explain`` says what each view adds to an object's distance to each prototype.
+# ``explain`` returns each view's contribution to an object's distance to each prototype.
 parts = both.explain(views)  # (customers, sets, views)
 masses = both.partition_.masses[:, 1:]
 doubtful = int(np.argsort(-both.partition_.doubt())[0])
@@ -64,8 +63,8 @@ print(f"the most doubtful customer, number {doubtful}:")
 print(told.round(2).to_string())
 
 # %%
-# The picture: what each answer makes of the same customers. A dot is a customer, placed by what the load at noon and the
-# table know of it; its colour is the true group, its frame the group that was found.
+# The same customers under each model, by their load at noon and their consumption: colours show the true groups, marker
+# shapes the clusters.
 noon = load[:, (hours > 10) & (hours < 15)].mean(1)
 colours = plt.get_cmap("tab10").colors
 figure, axes = plt.subplots(2, 3, figsize=(12, 7), layout="constrained", height_ratios=[3, 2])

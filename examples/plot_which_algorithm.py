@@ -1,18 +1,17 @@
 """
-Which algorithm? All of them on the same three data sets
-========================================================
+Which algorithm? A comparison on three data sets
+================================================
 
-Evidential algorithms, three sets of points: the paper's Diamond (two groups, one object between, one outlier), three
+Evidential algorithms on three sets of points: the paper's Diamond (two groups, one object between, one outlier), three
 round groups with objects between them and outliers, and two long groups side by side.
 
-A point has its cluster's colour when most of its mass is there, a ring and a mixed colour when most of it is on a set of
-clusters, and is a black cross when most of it is on the empty set. The algorithms on dissimilarities (RECM, ECMdd, EVCLUS,
-CEVCLUS) see only the distances between the points, CatECM only in which fifth of each axis a point lies; CECM and CEVCLUS
-are told about a few pairs (lines: must-links solid, cannot-links dotted). EKNNClus finds the number of clusters itself.
+A point has its cluster's colour if most of its mass is there, a ring and a mixed colour if most of it is on a set of
+clusters, and is a black cross if most of it is on the empty set. The algorithms for dissimilarities (RECM, ECMdd, EVCLUS,
+CEVCLUS) get only the distances between the points, and CatECM only the fifth of each axis in which a point lies; CECM and
+CEVCLUS get some links (lines: must-links solid, cannot-links dotted). EKNNClus finds the number of clusters itself.
 
-What to see: long groups need a metric that adapts (ECM+; CECM and BPEC have one as an option) or a covariance (EGMM);
-FCM has neither sets nor outliers; CCM and BCM price the set of two distant clusters more dearly than ECM; categories
-lose the order of the axes.
+Long groups need an adaptive metric (ECM+; an option of CECM and BPEC) or a covariance (EGMM); FCM has neither sets nor
+outliers; CCM and BCM penalize the set of two distant clusters more than ECM does; categories lose the order of the axes.
 """
 
 import warnings
@@ -61,8 +60,8 @@ DATA = {
 # %%
 # The algorithms
 # --------------
-# Each gets the numbers in the form it takes, and otherwise its own defaults; on the Diamond delta is 5, as in the
-# literature: twelve objects are too few to take it from the data.
+# Each has its own defaults; on the Diamond delta is 5, as in the literature, because twelve objects are too few to estimate
+# it.
 def delta(X):
     return 5.0 if len(X) == 12 else "auto"
 
@@ -108,7 +107,7 @@ ALGORITHMS = {
 # One figure
 # ----------
 ACROSS = 6
-# Told apart by colour-blind eyes, too; EKNNClus may find more groups than there are.
+# Safe for colour blindness; EKNNClus may find more groups than there are.
 COLOURS = np.array(
     [
         [0.00, 0.45, 0.70],
