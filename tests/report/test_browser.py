@@ -96,7 +96,7 @@ def test_every_section_is_there_and_the_console_is_silent(browser: Any, tmp_path
 
 
 def painted(browser: Any, canvas: str) -> int:
-    """How many pixels of a figure are not empty."""
+    """The number of non-empty pixels of a figure."""
     script = """
         const c = document.getElementById(arguments[0]), copy = document.createElement("canvas");
         copy.width = c.width; copy.height = c.height;
@@ -108,7 +108,7 @@ def painted(browser: Any, canvas: str) -> int:
 
 
 def shown(browser: Any, identifier: str) -> Any:
-    """An element, brought into view, with the scrolling done."""
+    """An element, scrolled into view."""
     element = browser.find_element("id", identifier)
     browser.execute_script("arguments[0].scrollIntoView({block: 'center'})", element)
     browser.execute_async_script("setTimeout(arguments[0], 150)")
@@ -178,7 +178,7 @@ def test_a_name_opens_its_explanation(browser: Any, tmp_path: Path) -> None:
     closed = browser.find_element("css selector", "#object-table .who button[aria-expanded=false]")
     closed.click()
     details = browser.find_elements("css selector", ".detail")
-    assert len(details) == 2  # the first is open from the start
+    assert len(details) == 2  # the first is open initially
     assert "What pulls it to group 1, what to group 2" in details[1].text
     assert NASTY[1] in details[1].text
     quiet(browser)
@@ -222,7 +222,7 @@ def test_how_sure_the_groups_are_fits_any_screen(browser: Any, tmp_path: Path, w
         return [s.querySelectorAll(".span").length, r.width, apart, document.documentElement.scrollWidth];""")
     assert drawn[0] == 60
     assert drawn[1] > 0.7 * min(width, 860)
-    assert drawn[2]  # no label lies on another
+    assert drawn[2]  # labels don't overlap
     assert drawn[3] <= width
     quiet(browser)
 
@@ -380,13 +380,13 @@ def model(points: NDArray[np.float64]) -> SoftECM:
 
 
 def listening(browser: Any) -> None:
-    """Keep what the page computes: values, and masses one row per object."""
+    """Record what the page computes: values, and masses with one row per object."""
     keep = "document.addEventListener('softecm:masses', e => window.now = {...e.detail, masses: [...e.detail.masses]})"
     browser.execute_script(keep)
 
 
 def slide(browser: Any, name: str, presses: int) -> dict[str, Any]:
-    """Move a slider by keys; what the page then shows."""
+    """Move a slider by keys; return the resulting page content."""
     from selenium.webdriver.common.keys import Keys
 
     slider = shown(browser, f"slide-{name}")
@@ -428,7 +428,7 @@ def test_sliders_show_what_python_computes(
     )
     assert tables == [[j, n, n == 0 and j > 3] for j, n in enumerate(sizes.tolist()) if j]
     line = browser.execute_script("return document.getElementById('line-same').textContent")
-    said = eval(line, {"model": model, "X": points})  # the line that the page offers
+    said = eval(line, {"model": model, "X": points})  # the line of code shown by the page
     assert said.counts() == counts
     line = browser.execute_script("return document.getElementById('line-refit').textContent")
     again = eval(line.removeprefix("model = "), {"SoftECM": SoftECM, "X": points})

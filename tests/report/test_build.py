@@ -43,9 +43,7 @@ ALL = {
     "EGMM": (softecm.EGMM(2, random_state=0), POINTS),
     "NNEVCLUS": (softecm.NNEVCLUS(2, n_init=1, max_iter=50, random_state=0), POINTS),
 }
-for name in set(softecm.algorithms.__all__) - set(
-    ALL
-):  # a new one takes vectors until it is said here that it does not
+for name in set(softecm.algorithms.__all__) - set(ALL):  # a new one takes vectors unless listed here
     ALL[name] = getattr(softecm, name)(2, random_state=0), POINTS
 NO_PROTOTYPES = ("EVCLUS", "CEVCLUS", "MECMdd", "EKNNClus", "EGMM", "NNEVCLUS")
 OTHERS = {
@@ -57,7 +55,7 @@ VOID = {"area", "base", "br", "col", "embed", "hr", "img", "input", "link", "met
 
 
 class Strict(HTMLParser):
-    """Every element that opens is closed, in order; keeps the text people read."""
+    """Checks that every element is closed, in order; collects the visible text."""
 
     def __init__(self, page: str) -> None:
         super().__init__()
@@ -75,7 +73,7 @@ class Strict(HTMLParser):
         assert self.open.pop() == tag
 
     def handle_data(self, data: str) -> None:
-        if self.open and self.open[-1] not in ("script", "style", "code"):  # Python may say None
+        if self.open and self.open[-1] not in ("script", "style", "code"):  # None is valid in Python code
             self.text.append(data)
 
 
@@ -96,7 +94,7 @@ def check_page(page: str, partition: CredalPartition) -> None:
         assert name in text
     assert not re.search(r"\bnan\b|\bNaN\b|\binf\b|\bNone\b(?! lies| belongs|\.)|object at 0x", text)
     assert facts(page)["labels"] == list(partition.focal_sets.in_words())
-    assert not re.search("[∅∪Ωω]", page)  # a page for everybody, what its script writes included
+    assert not re.search("[∅∪Ωω]", page)  # readable for everybody, including the output of its script
 
 
 @pytest.mark.parametrize("name", [*ALL, *OTHERS])
@@ -168,7 +166,7 @@ def test_evclus_shows_what_it_has() -> None:
     assert page.distances is None
     assert page.explanations == {}
     assert "what pulls it" not in page.html.split("<script")[0]
-    # squared dissimilarities of points keep their places: both groups are apart on the map
+    # squared dissimilarities of points preserve positions: both groups are separated on the map
     assert abs(page.points[:12].mean(0) - page.points[12:24].mean(0)).max() > 5
 
 

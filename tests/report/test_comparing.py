@@ -1,4 +1,4 @@
-"""Two partitions side by side."""
+"""Comparison of two partitions."""
 
 import json
 from collections.abc import Callable
@@ -33,7 +33,7 @@ def test_the_same_under_other_numbers_is_the_same():
 
 
 def test_a_new_group_is_named_and_outliers_are_in_no_group():
-    """The second calls the groups differently, gathers a tenth of each in a fourth, and loses an outlier to it."""
+    """The second renames the groups, gathers a tenth of each in a fourth, and assigns an outlier to it."""
     later = np.where(np.arange(60) % 10 == 0, 0, 3 - THREE)
     masses = np.eye(5)[later + 1]
     masses[[5, 45]] = np.eye(5)[0]
@@ -53,7 +53,7 @@ def test_a_new_group_is_named_and_outliers_are_in_no_group():
     ]
     assert found.table.tolist() == [[17, 0, 0, 2, 0], [0, 18, 0, 2, 0], [0, 0, 17, 1, 1], [0, 0, 0, 1, 1]]
     assert found.facts["appeared"].keys() == {"group 1"}
-    assert "group 3 (group 2 of May)" not in found.html  # whoever stayed is not listed
+    assert "group 3 (group 2 of May)" not in found.html  # objects that stayed are not listed
     gone = compare(found.second, found.first)
     assert [sentence for sentence in gone.sentences() if "gone" in sentence] == [
         "Group 1 of A is gone in B: of its 6 objects 2 are in group 1, 2 are in group 2, 1 is in group 3 and 1 is in "
@@ -139,7 +139,7 @@ def month(seed: int, sizes: list[int]) -> tuple[np.ndarray, np.ndarray]:
 
 
 def test_groups_of_other_objects_are_matched_by_their_prototypes():
-    """One group is gone, one new, one has more objects and the same share, one has grown; one object is far from all."""
+    """One group vanished, one is new, one has more objects and the same share, one has grown; one object is an outlier."""
     data = month(0, [100, 100, 100, 100, 0]), month(1, [130, 115, 0, 260, 100])
     stray = np.r_[data[1][0], [[90.0, 90.0]]]
     models = [SoftECM(4, random_state=0).fit(x) for x in (data[0][0], stray)]
@@ -159,7 +159,7 @@ def test_groups_of_other_objects_are_matched_by_their_prototypes():
     assert any(line.endswith("kept about the same share (25% → 21%, 100 → 130 objects).") for line in sentences)
     assert f"{names[1][4].capitalize()} of June (17%, 100 objects) is new." in sentences
     assert sentences[-1] == "In no group: 0 (0%) in May, 1 (0.2%) in June."
-    assert len(found.moved) == 100  # the ids of May's last hundred are those of others in June
+    assert len(found.moved) == 100  # the ids of May's last hundred belong to others in June
     assert found.moved[0][1] == names[0][3]
     assert "Who moved" in found.html
     assert "260 (43%)" in found.html
@@ -170,15 +170,15 @@ def test_groups_of_other_objects_are_matched_by_their_prototypes():
 
 
 def test_shares_are_judged_by_both_samples():
-    """A fifth is no news in a few objects, and many more objects are none where all groups have them."""
+    """A fifth is insignificant for few objects, and more objects are no growth if all groups have more."""
     assert share_word(50, 500, 100, 1000) == "same"
-    assert share_word(50, 400, 100, 1000) == "same"  # a fifth less, within chance of so few
+    assert share_word(50, 400, 100, 1000) == "same"  # a fifth less, but insignificant
     assert share_word(500, 400, 1000, 1000) == "same"  # exactly a fifth
     assert share_word(500, 390, 1000, 1000) == "shrunk"
-    assert share_word(100, 130, 1000, 1000) == "same"  # by three tenths, 2.1 standard errors
+    assert share_word(100, 130, 1000, 1000) == "same"  # three tenths more, 2.1 standard errors
     assert share_word(100, 145, 1000, 1000) == "grown"  # 3.07
     assert share_word(100, 90, 1000, 500) == "grown"  # fewer objects, a larger share
-    assert share_word(5, 750, 5, 1000) == "same"  # all of five say little about the others
+    assert share_word(5, 750, 5, 1000) == "same"  # all of five objects carry little information
 
 
 def test_models_that_can_not_be_matched_are_refused_in_a_sentence():

@@ -111,7 +111,7 @@ class CECM(AdaptiveFamily):
 
     Examples
     --------
-    The object between the two diamonds is told to go with the left one:
+    A link joins the object between the two diamonds to the left one:
 
     >>> from softecm import CECM
     >>> from softecm.datasets import load_diamond

@@ -331,10 +331,10 @@ def remedy(chosen: Settings, n: int, different: int | None = None) -> str:
 
 
 class LinkableFamily(PrototypeFamily):
-    """Members of the Soft-ECM family: they heed links, known labels and an earlier model, and learn batch by batch."""
+    """Members of the Soft-ECM family with links, partial labels, an earlier model and incremental fitting."""
 
     takes_sparse = True
-    #: How far each cluster has gone since the first batch, in usual distances of an object from its cluster.
+    #: Drift of each cluster since the first batch, in usual distances of an object from its cluster.
     drift_: NDArray[np.float64]
     _past: Past
 

@@ -49,7 +49,7 @@ class MECMdd(params.Restarts, params.FocalParameters, params.Masses, params.Clus
 
     alternately over masses, medoids and weights; no step raises it. :math:`d_l(i, A)` is the dissimilarity to the
     cluster's medoid or, for a set, that to the set's own medoid mixed with those to its clusters', as in :class:`ECMdd`;
-    :math:`u = w^s` for weights w that add up to 1, :math:`u = w` where they multiply to 1.
+    :math:`u = w^s` for weights w with sum 1, :math:`u = w` for weights with product 1.
 
     Parameters
     ----------
@@ -76,8 +76,8 @@ class MECMdd(params.Restarts, params.FocalParameters, params.Masses, params.Clus
         At least 0: weight of the clusters' medoids relative to the set's own.
     eta : float, default=1.0
         At least 0. A set's medoid should be equally far from its clusters' medoids (small variance) and near to them;
-        ``eta`` is the weight of nearness. All views count for this, each divided by its largest dissimilarity; with
-        "published" as they are.
+        ``eta`` is the weight of nearness. All views count for this, each divided by its largest dissimilarity, except
+        with "published".
     lam : float, default=0.0
         For the form "free", at least 0: weight of the dissimilarities between a set's medoid and its clusters'. Large
         values pull the clusters together.

@@ -186,7 +186,7 @@ class TECM(PrototypeFamily):
         The sets that get masses. "auto": each cluster and each pair of neighbouring clusters; "full": all
         2^c, as in the article. Not together with ``max_cardinality``.
     init : "auto", "k-means++", "random" or array of shape (c, p), default="auto"
-        "auto": at the source's centres where they are as many as the clusters here, else single clusters first,
+        "auto": at the source's centres if their number equals that of the clusters here, else single clusters first,
         robustly (:mod:`softecm.fit.stages`).
     n_init : int, default=10
         Number of restarts, if the initialization is random; the lowest objective wins.
@@ -214,7 +214,7 @@ class TECM(PrototypeFamily):
 
     Examples
     --------
-    A few objects, hardly apart, and what is known from many:
+    A few overlapping objects, with knowledge from many:
 
     >>> import numpy as np
     >>> from softecm import ECM, TECM

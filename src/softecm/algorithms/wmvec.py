@@ -305,8 +305,8 @@ class WMVEC(PrototypeFamily):
     feature_temperature : float, default=0.5
         The same for the columns of a view; :math:`\gamma` is this times the mean total spread over the number of views.
     scaling : {"spread", "none"}, default="spread"
-        "spread": distances are divided by the view's spread, so that units and numbers of columns don't matter; so are the
-        columns of a view if they are weighted (the initialization uses the columns as they are: bring those of a view to
+        "spread": distances are divided by the view's spread, so that units and numbers of columns don't matter; so are
+        the columns of a view if they are weighted (the initialization uses unscaled columns: bring those of a view to
         one unit). "none": original units, as in the article, whose authors scale columns to the range from 0 to 1.
     beta : float, default=1.2
         Greater than 1. Larger values spread mass over more sets.

@@ -282,5 +282,5 @@ def _filled(steps: FloatArray) -> FloatArray:
 
 
 def _spans(length: int, parts: int) -> list[tuple[int, int]]:
-    """Return the first step of each of so many equal parts, and the one after its last."""
+    """Return the bounds of ``parts`` equal parts: first step, and one after the last."""
     return list(pairwise(np.linspace(0, length, parts + 1).round().astype(int).tolist()))

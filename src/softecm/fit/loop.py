@@ -37,7 +37,7 @@ class Solution:
     prototypes : Tensor (runs, f, *shape)
     objective : (runs,)
     constraint : (runs,), the part of the objective that penalizes the constraint on the sets' prototypes
-    history : one array per run, the objective after each round's mass step
+    history : one array per run, the objective after each iteration's mass step
     n_iter : (runs,), prototype steps taken
     converged : (runs,)
     residual : (runs,), distance of the sets' prototypes from the barycentres of their clusters', relative to the spread

@@ -1,4 +1,4 @@
-"""Typical sizes of a column's numbers, which show that new ones are in another unit."""
+"""Typical magnitudes of a column's numbers, which reveal new ones in another unit."""
 
 from __future__ import annotations
 
@@ -15,19 +15,19 @@ from softecm.files.values import Savable
 
 QUANTILES = (0.1, 0.25, 0.5, 0.75, 0.9)
 NORMAL_RANGE = 2.5631031310892007  # between the outer quantiles of a standard normal variable
-FEWEST = 10  # numbers other than 0 below which nothing is said
-FACTOR = 1.8  # seasons change less, pounds to kilograms is more
+FEWEST = 10  # minimum number of nonzero numbers
+FACTOR = 1.8  # seasons change less, pounds to kilograms more
 ERRORS = 1.5  # standard errors by which a change must exceed that factor
-SEVERAL = 3  # columns that can tell what change is usual
-ALIKE = 0.5  # part of the mean change by which every quantile must change: other shares of groups move only some
-ROWS = 5000  # looked at
-WIDE = 256  # columns beyond which none is looked at: their units don't differ
+SEVERAL = 3  # minimum number of columns for estimating the usual change
+ALIKE = 0.5  # share of the mean change that every quantile must reach: changed shares of groups affect only some
+ROWS = 5000  # maximum number of rows used
+WIDE = 256  # maximum number of columns: more don't differ in units
 LARGEST = 300.0  # logarithm
-SHOWN = 3  # columns that are listed
+SHOWN = 3  # maximum number of columns listed
 
 
 def _quantiles(content: Content, node: Any, where: str) -> None:
-    """Refuse another number of quantiles in a file."""
+    """Raise ``Misfit`` for another number of quantiles in a file."""
     listed(number(Range(-324, LARGEST)))(content, node, where)
     if len(node["tuple"]) != len(QUANTILES):
         raise Misfit(f"{where} has {len(node['tuple'])} entries and should have {len(QUANTILES)}")
@@ -35,9 +35,9 @@ def _quantiles(content: Content, node: Any, where: str) -> None:
 
 @dataclass(frozen=True)
 class Magnitude(Savable):
-    """How large the numbers of a column are: quantiles of the logarithm (base 10) of their absolute values, without zeros.
+    """The magnitude of a column's numbers: quantiles of the logarithm (base 10) of absolute values, without zeros.
 
-    They are rounded, so that a model file holds no cell.
+    They are rounded, so that a model file contains no cell.
     """
 
     size: int
@@ -46,7 +46,7 @@ class Magnitude(Savable):
 
     @staticmethod
     def of(numbers: NDArray[np.floating]) -> Magnitude | None:
-        """Of a column, NaN where missing; None if there are too few."""
+        """Return the magnitude of a column, NaN if missing; None for too few numbers."""
         sizes = np.abs(numbers[:: 1 + len(numbers) // ROWS].astype(np.float64))
         sizes = sizes[sizes > 0]
         if len(sizes) < FEWEST:
@@ -56,7 +56,7 @@ class Magnitude(Savable):
 
 @dataclass(frozen=True)
 class SizeChange:
-    """How a column's numbers differ in size from those of the fit."""
+    """The change in magnitude of a column's numbers since the fit."""
 
     mean: float  # of the quantiles' logarithms
     least: float  # the smallest of these changes, in the direction of the mean
@@ -64,7 +64,7 @@ class SizeChange:
 
     @staticmethod
     def of(fitted: Magnitude | None, numbers: NDArray[np.floating]) -> SizeChange | None:
-        """Of new numbers; None if there are too few."""
+        """Return the change for new numbers; None for too few."""
         new = Magnitude.of(numbers)
         if fitted is None or new is None:
             return None
@@ -75,15 +75,15 @@ class SizeChange:
         return SizeChange(mean, float((changes * np.sign(mean)).min()), error)
 
     def exceeds(self, usual: float) -> bool:
-        """Whether all numbers seem to be multiplied by a factor, beyond what is usual in the table."""
+        """Whether all numbers seem to be multiplied by a factor, more than usual in the table."""
         away = min(abs(self.mean), abs(self.mean - usual))
         return away > np.log10(FACTOR) + ERRORS * self.error and self.least >= ALIKE * abs(self.mean)
 
 
 def ratios(changes: Mapping[str, SizeChange | None]) -> dict[str, float]:
-    """The columns whose unit may have changed, and how many times as large their numbers are as in the fit.
+    """Return columns with a possible change of unit, and the ratio of their numbers to those of the fit.
 
-    If most columns change alike, it may be the season: up to a factor, that is not held against any of them.
+    If most columns change alike, it may be the season: up to a factor, such a change is ignored.
 
     Examples
     --------

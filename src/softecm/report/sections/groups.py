@@ -71,7 +71,7 @@ class GroupsSection(Section):
 
     @property
     def between(self) -> str:
-        """The set of several groups that holds most objects, in words; empty where none holds any."""
+        """The set of several groups with most objects, in words; empty if there is none."""
         return self._several[0].words if self._several and self._several[0].count else ""
 
     @cached_property
