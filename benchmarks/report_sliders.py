@@ -1,6 +1,6 @@
 """Time of moving a slider in the report, in headless Chromium: masses, map, counts, words and tables.
 
-    python benchmarks/report_sliders.py --objects 5000 --moves 20
+    python benchmarks/report_sliders.py --objects 5000 --moves 60
 
 Needs chromium, chromedriver and selenium. The page measures its own script, without painting.
 """
@@ -59,7 +59,7 @@ def main() -> None:
     """Print the median and the slowest move."""
     given = argparse.ArgumentParser(description=__doc__)
     given.add_argument("--objects", type=int, default=5000)
-    given.add_argument("--moves", type=int, default=20)
+    given.add_argument("--moves", type=int, default=60)
     asked = given.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         took = moves(page(asked.objects, Path(folder)), asked.moves)

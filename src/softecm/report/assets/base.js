@@ -15,13 +15,14 @@ const columns = D.columns.map((c) => c.levels ? { name: c.name, levels: c.levels
 const within = new Map();
 const inside = (a) => { if (!within.has(a)) within.set(a, D.sets.flatMap((b, j) => j && b.every((k) => D.sets[a].includes(k)) ? [j] : [])); return within.get(a); };  // the sets in a set
 const ends = (masses) => {
-  const best = new Uint16Array(N), top = new Float64Array(N), single = new Float64Array(N);
+  const best = new Uint16Array(N), top = new Float64Array(N), single = new Float64Array(N), mean = new Float64Array(F);
   for (let i = 0; i < N; i++) {
     const at = i * F; let b = 0, most = 0;
+    for (let j = 0; j < F; j++) mean[j] += masses[at + j] / N;
     for (let j = 1; j < F; j++) { if (masses[at + j] > masses[at + b]) b = j; if (j <= D.c && masses[at + j] > most) most = masses[at + j]; }
     best[i] = b; top[i] = masses[at + b]; single[i] = most;
   }
-  return { masses, best, top, single };
+  return { masses, best, top, single, mean };
 };
 // What is said of each object in one word, as CredalPartition.decisions says it in Python.
 const decided = (masses, clear) => {
@@ -112,9 +113,10 @@ for (const kind of ["pointerout", "focusout"]) document.addEventListener(kind, (
 for (const e of document.querySelectorAll("[data-tip]")) e.setAttribute("aria-description", e.dataset.tip);
 addEventListener("scroll", hideTip, { passive: true });
 addEventListener("keydown", (e) => { if (e.key === "Escape") hideTip(); });
-const prepare = (canvas) => {
-  const r = devicePixelRatio || 1, w = canvas.clientWidth, h = canvas.clientHeight;
-  canvas.width = Math.round(w * r); canvas.height = Math.round(h * r);
+// A canvas to draw on; one that is as large as before is not measured, which would have the page laid out first.
+const prepare = (canvas, same) => {
+  const r = devicePixelRatio || 1, [w, h] = same ? [canvas.width / r, canvas.height / r] : [canvas.clientWidth, canvas.clientHeight];
+  if (!same) { canvas.width = Math.round(w * r); canvas.height = Math.round(h * r); }
   const g = canvas.getContext("2d"); g.setTransform(r, 0, 0, r, 0, 0); g.clearRect(0, 0, w, h);
   g.font = "12px system-ui, 'DejaVu Sans', sans-serif";
   return [g, w, h];

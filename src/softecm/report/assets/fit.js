@@ -14,8 +14,8 @@ for (const button of document.querySelectorAll("[data-copy]")) button.addEventLi
 });
 // A table that is wider than the screen says so below it.
 const frames = [...document.querySelectorAll(".scroll")].map((frame) => { const note = el("p", "more-columns", "more columns: scroll sideways →"); note.setAttribute("aria-hidden", "true"); note.hidden = true; frame.after(note); return [frame, note]; });
-const measure = () => { for (const [frame, note] of frames) note.hidden = frame.scrollWidth <= frame.clientWidth + 2; };
-redraws.push(measure); follows.push(measure); measure();
+const wider = new ResizeObserver(() => { for (const [frame, note] of frames) note.hidden = frame.scrollWidth <= frame.clientWidth + 2; });
+for (const [frame] of frames) { wider.observe(frame); wider.observe(frame.firstElementChild); }
 for (const d of document.querySelectorAll("details")) d.addEventListener("toggle", redraw);
 let waiting = 0; addEventListener("resize", () => { clearTimeout(waiting); waiting = setTimeout(redraw, 80); });
 document.documentElement.dataset.drawn = String(Math.round(performance.now() - started));

@@ -41,10 +41,10 @@ const mixed = (() => {
   const spans = [high[0] - low[0] || 1, high[1] - low[1] || 1];
   // One scale for both axes, in what the metric makes of them; units of 0 are free.
   const [lx, ly] = [spans[0] * D.units[0], spans[1] * D.units[1]], free = !(lx > 0 && ly > 0);
-  const draw = () => {
-    canvas.style.height = "";
-    if (!free) canvas.style.height = Math.round(Math.min(canvas.clientHeight, Math.max(220, (canvas.clientWidth - 2 * pad - left) * ly / lx + 2 * pad + below))) + "px";
-    const [g, w, h] = prepare(canvas);
+  const draw = (same) => {
+    if (!same) canvas.style.height = "";
+    if (!same && !free) canvas.style.height = Math.round(Math.min(canvas.clientHeight, Math.max(220, (canvas.clientWidth - 2 * pad - left) * ly / lx + 2 * pad + below))) + "px";
+    const [g, w, h] = prepare(canvas, same);
     const wide = w - 2 * pad - left, tall = h - 2 * pad - below, k = Math.min(wide / lx, tall / ly);
     const sx = free ? wide : k * lx, sy = free ? tall : k * ly;
     const X = (u) => pad + left + (wide - sx) / 2 + u / 65535 * sx, Y = (u) => pad + (tall - sy) / 2 + (1 - u / 65535) * sy;
@@ -61,15 +61,13 @@ const mixed = (() => {
       }
       g.textBaseline = "alphabetic";
     }
-    px = new Float32Array(N); py = new Float32Array(N); gw = Math.ceil(w / cell); grid = new Map();
+    if (!same) { px = Float32Array.from({ length: N }, (_, i) => X(xy[2 * i])); py = Float32Array.from({ length: N }, (_, i) => Y(xy[2 * i + 1])); gw = Math.ceil(w / cell); }
+    grid = null;
     const dark = hex(ink()), rim = card();
     g.globalAlpha = N > 5000 ? 0.75 : 0.9;
     for (const i of drawOrder) {
-      const x = X(xy[2 * i]), y = Y(xy[2 * i + 1]);
-      px[i] = x; py[i] = y;
       if (hidden.has(best[i])) continue;
-      const key = Math.floor(y / cell) * gw + Math.floor(x / cell); if (grid.has(key)) grid.get(key).push(i); else grid.set(key, [i]);
-      const e = mass(i, 0), r = base * (0.55 + 0.45 * top[i]);
+      const x = px[i], y = py[i], e = mass(i, 0), r = base * (0.55 + 0.45 * top[i]);
       const part = (k) => Math.round(mix[3 * i + k] * (1 - e) + dark[k] * e), col = `rgb(${part(0)},${part(1)},${part(2)})`;
       if (best[i] === 0) { g.strokeStyle = col; g.lineWidth = Math.max(1.3, base / 3); g.beginPath(); g.moveTo(x - r, y - r); g.lineTo(x + r, y + r); g.moveTo(x + r, y - r); g.lineTo(x - r, y + r); g.stroke(); continue; }
       g.fillStyle = col; g.beginPath();
@@ -96,8 +94,13 @@ const mixed = (() => {
     if (D.axes[1]) { g.save(); g.translate(X(0) - left + 8, (Y(0) + Y(65535)) / 2); g.rotate(-Math.PI / 2); g.fillText(D.axes[1], 0, 0); g.restore(); }
     copied = false; if (focus >= 0) ring();
   };
+  const cells = () => {  // the objects that are drawn, by squares of the map
+    const all = new Map();
+    for (const i of drawOrder) if (!hidden.has(best[i])) { const key = Math.floor(py[i] / cell) * gw + Math.floor(px[i] / cell); if (all.has(key)) all.get(key).push(i); else all.set(key, [i]); }
+    return all;
+  };
   const nearest = (x, y) => {
-    let at = -1, least = 196;
+    let at = -1, least = 196; grid ||= cells();
     const cx = Math.floor(x / cell), cy = Math.floor(y / cell);
     for (let a = -1; a <= 1; a++) for (let b = -1; b <= 1; b++) for (const i of grid.get((cy + b) * gw + cx + a) || []) {
       const d = (px[i] - x) ** 2 + (py[i] - y) ** 2; if (d < least) { least = d; at = i; }
@@ -133,7 +136,7 @@ const mixed = (() => {
     }
     if (D.stars) { const s = meant(el("span"), D.terms.prototype); s.tabIndex = 0; s.append(el("span", "", "★"), el("span", "", "prototype")); legend.append(s); }
   };
-  follows.push(() => { arrange(); label(); draw(); });
+  follows.push(() => { arrange(); label(); draw(true); });
   arrange(); label();
-  redraws.push(draw); draw();
+  redraws.push(() => draw()); draw();
 })();

@@ -1,20 +1,19 @@
 // ------------------------------------------------------------------ mass plot
 (() => {
   const canvas = $("mass-canvas"), few = N <= 60, left = 34, upper = 8;
-  let mean, present, bySet;
+  let present, bySet;
   const arrange = () => {
-    mean = new Float64Array(F); for (let i = 0; i < N; i++) for (let j = 0; j < F; j++) mean[j] += mass(i, j) / N;
-    present = [...Array(F).keys()].slice(1).concat(0).filter((j) => mean[j] > 0.0005 || (j && j <= D.c));
+    present = [...Array(F).keys()].slice(1).concat(0).filter((j) => shown.mean[j] > 0.0005 || (j && j <= D.c));
     const held = [...Array(F + 1).keys()].map(() => []); for (let i = 0; i < N; i++) held[best[i] || F].push(i);
     bySet = held.flatMap((rows) => rows.sort((a, b) => top[b] - top[a]));
   };
   const byFile = [...Array(N).keys()];
   arrange();
   let order = bySet, focus = -1, span = 1;
-  const setOrder = (file) => { order = file ? byFile : bySet; $("order-file").setAttribute("aria-pressed", String(file)); $("order-set").setAttribute("aria-pressed", String(!file)); focus = -1; draw(); };
+  const setOrder = (file, same) => { order = file ? byFile : bySet; $("order-file").setAttribute("aria-pressed", String(file)); $("order-set").setAttribute("aria-pressed", String(!file)); focus = -1; draw(same); };
   const clipped = (g, text, most) => { if (g.measureText(text).width <= most) return text; let s = text; while (s.length > 1 && g.measureText("…" + s).width > most) s = s.slice(1); return "…" + s; };
-  const draw = () => {
-    const [g, w, h] = prepare(canvas), wide = w - left - 8, scale = devicePixelRatio || 1;
+  const draw = (same) => {
+    const [g, w, h] = prepare(canvas, same), colors = present.map(colorOf), wide = w - left - 8, scale = devicePixelRatio || 1;
     span = wide / Math.max(N, 1);
     const named = few && span >= 13, bottom = order === bySet ? (named ? 124 : 42) : (named ? 110 : 24), high = h - upper - bottom;
     const Y = (v) => upper + (1 - v) * high;
@@ -25,10 +24,10 @@
     for (let b = 0; b < bins; b++) {
       const from = Math.floor(b * N / bins), to = Math.max(from + 1, Math.floor((b + 1) * N / bins));
       let base = 0;
-      for (const j of present) {
+      for (const [p, j] of present.entries()) {
         let s = 0; for (let k = from; k < to; k++) s += mass(order[k], j);
         s /= to - from; if (s < 1e-4) continue;
-        g.fillStyle = colorOf(j); const y = Y(base + s); g.fillRect(edge(b), y, edge(b + 1) - edge(b) - gap, Y(base) - y); base += s;
+        g.fillStyle = colors[p]; const y = Y(base + s); g.fillRect(edge(b), y, edge(b + 1) - edge(b) - gap, Y(base) - y); base += s;
       }
     }
     g.fillStyle = soft();
@@ -51,8 +50,8 @@
   canvas.addEventListener("pointerleave", leave); canvas.addEventListener("blur", leave);
   canvas.addEventListener("keydown", (e) => { const s = { ArrowRight: 1, ArrowLeft: -1 }[e.key]; if (s && N) { e.preventDefault(); point((focus + s + N) % N); } });
   $("order-file").addEventListener("click", () => setOrder(true)); $("order-set").addEventListener("click", () => setOrder(false));
-  const label = () => { $("mass-legend").replaceChildren(); for (const j of present.filter((j) => mean[j] > 0.002 || (j && j <= D.c))) { const s = el("span"); s.append(mark(j), el("span", "", D.labels[j])); $("mass-legend").append(s); } };
-  follows.push(() => { const file = order === byFile; arrange(); label(); setOrder(file); });
+  const label = () => { $("mass-legend").replaceChildren(); for (const j of present.filter((j) => shown.mean[j] > 0.002 || (j && j <= D.c))) { const s = el("span"); s.append(mark(j), el("span", "", D.labels[j])); $("mass-legend").append(s); } };
+  follows.push(() => { const file = order === byFile; arrange(); label(); setOrder(file, true); });
   label();
-  redraws.push(draw); setOrder(false);
+  redraws.push(() => draw()); setOrder(false);
 })();
