@@ -1,4 +1,4 @@
-"""What hatchling runs for a wheel or an editable install: compile the kernels and say for which system the wheel is."""
+"""Build hook of hatchling for wheels and editable installs: compile the kernels and set the wheel's platform tag."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ TAGS = {
 
 
 def builder(root: str) -> ModuleType:
-    """``softecm.native.build``, without importing the package, whose requirements are not installed yet."""
+    """Load ``softecm.native.build`` without importing the package, whose requirements are not installed yet."""
     path = Path(root) / "src" / "softecm" / "native" / "build.py"
     spec = importlib.util.spec_from_file_location("build_kernels", path)
     assert spec is not None
@@ -35,12 +35,12 @@ class KernelsHook(BuildHookInterface[Any]):
     """Compiles before the files of the wheel are collected."""
 
     def dependencies(self) -> list[str]:
-        """The package of zig's C compiler, where the system has none or the wheel is for another system."""
+        """Return the package of zig's C compiler, if the system has no compiler or the wheel is for another system."""
         build = builder(self.root)
         return ["ziglang>=0.13"] if build.target() or build.system_compiler() is None else []
 
     def initialize(self, version: str, build_data: dict[str, Any]) -> None:
-        """Compile in place, or into a folder of its own for another system."""
+        """Compile in place, or into a separate folder for another system."""
         build = builder(self.root)
         target = build.target()
         if target is None:

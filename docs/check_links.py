@@ -1,4 +1,4 @@
-"""Follow every link of a built site that stays within it; say which lead nowhere.
+"""Check every internal link of a built site; report broken ones.
 
 python docs/check_links.py docs/_site
 """
@@ -21,7 +21,7 @@ class Page(HTMLParser):
         self.feed(path.read_text(encoding="utf-8"))
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        """Collect."""
+        """Collect links and anchors."""
         for key, value in attrs:
             if key in ("href", "src") and value and tag != "base":
                 self.links.append(value)
@@ -30,7 +30,7 @@ class Page(HTMLParser):
 
 
 def broken(site: Path) -> list[str]:
-    """One line a link that leads nowhere."""
+    """Return one line per broken link."""
     pages = {path: Page(path) for path in site.rglob("*.html") if "_static" not in path.parts}
     wrong = []
     for path, page in pages.items():

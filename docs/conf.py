@@ -1,4 +1,4 @@
-"""How the site is built: `make docs`, or `sphinx-build -W docs docs/_site`."""
+"""Configuration of the site: `make docs`, or `sphinx-build -W docs docs/_site`."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from on_site import on_site  # noqa: E402
 
 from softecm import __version__  # noqa: E402
 
-# A warning in an example shows as its kind and its words, without the path of a file.
+# Show a warning in an example as its category and message, without a file's path.
 warnings.formatwarning = lambda message, category, *_, **__: f"{category.__name__}: {message}\n"
 
 project = "softecm"
@@ -39,7 +39,7 @@ extensions = [
 ]
 exclude_patterns = ["_site", "_examples", "_included", "measured", "gallery_header.rst"]
 templates_path = ["_templates"]
-# A page that another has not written yet is no error; a broken link is.
+# A page that is not generated yet is no error; a broken link is.
 suppress_warnings = ["toc.empty_glob", "config.cache"]
 
 myst_enable_extensions = ["dollarmath", "deflist"]
@@ -54,7 +54,7 @@ napoleon_custom_sections = [("Attributes", "params_style")]
 
 
 def online(host: str = "docs.python.org") -> bool:
-    """Whether other projects' pages can be looked up: without a network there are no links to them, and no error."""
+    """Whether other projects' pages are reachable: without a network, links to them are omitted."""
     try:
         socket.create_connection((host, 443), timeout=3).close()
     except OSError:
@@ -85,7 +85,7 @@ html_math_renderer = "mathml"
 pygments_style = "friendly"
 pygments_dark_style = "monokai"
 
-# The examples run in a copy, so that what they write stays out of the tree.
+# The examples run in a copy, so that their output stays out of the tree.
 sphinx_gallery_conf = {
     "examples_dirs": str(HERE / "_examples"),
     "gallery_dirs": str(HERE / "gallery"),
@@ -103,7 +103,7 @@ sphinx_gallery_conf = {
 
 
 def runnable() -> str:
-    """Which examples run: all, except those whose data are neither in ``SOFTECM_DATA`` nor to be had from the network."""
+    """Return which examples run: all, except those whose data are neither in ``SOFTECM_DATA`` nor downloadable."""
     from softecm.datasets import load_hepatitis
 
     try:
@@ -115,7 +115,7 @@ def runnable() -> str:
 
 
 def copy_examples() -> None:
-    """The examples, what they read, and the gallery's opening words."""
+    """Copy the examples, their data, and the gallery's introduction."""
     there = HERE / "_examples"
     shutil.rmtree(there, ignore_errors=True)
     shutil.copytree(ROOT / "examples", there, ignore=shutil.ignore_patterns("out", "__pycache__", "*.md"))
@@ -123,7 +123,7 @@ def copy_examples() -> None:
 
 
 def list_scores() -> None:
-    """The table of scores, made from the list of them."""
+    """Write the table of scores from their list."""
     from softecm.scores.listing import table
 
     there = HERE / "_included"
@@ -132,7 +132,7 @@ def list_scores() -> None:
 
 
 def to_mathml(tex: str, block: bool) -> str:
-    r"""TeX as MathML, which browsers draw by themselves: no script, no font, nothing to fetch."""
+    r"""Convert TeX to MathML, which browsers render without scripts, fonts or downloads."""
     tex = re.sub(r"\\([td]?frac)\s*(\d)\s*(\d)", r"\\\1{\2}{\3}", tex)
     tex = re.sub(r"\\[bB]igg?[lrm]?(?![a-zA-Z])", "", tex)  # sizes of brackets: MathML stretches them itself
     tex = tex.replace(r"\dots", r"\ldots")
@@ -140,31 +140,31 @@ def to_mathml(tex: str, block: bool) -> str:
 
 
 def inline_math(self: Any, node: nodes.math) -> None:
-    """A formula in a sentence."""
+    """Render a formula in a sentence."""
     self.body.append(to_mathml(node.astext(), block=False))
     raise nodes.SkipNode
 
 
 def display_math(self: Any, node: nodes.math_block) -> None:
-    """A formula on lines of its own."""
+    """Render a displayed formula."""
     parts = [part for part in re.split(r"\n\s*\n", node.astext()) if part.strip()]
     self.body.append('<div class="math">' + "".join(to_mathml(part, block=True) for part in parts) + "</div>")
     raise nodes.SkipNode
 
 
 def plain_stars(app: Any, what: str, name: str, obj: Any, options: Any, lines: list[str]) -> None:
-    """The star of a shape such as (n, *) is no emphasis."""
+    """Escape the star of a shape such as (n, *), which is no emphasis."""
     lines[:] = [re.sub(r"(?<=[ (,])\*(?=(?:shape)?[),])", r"\\*", line) for line in lines]
 
 
 def as_a_site(app: Any, docname: str, source: list[str]) -> None:
-    """A page as the site has it."""
+    """Convert a page for the site."""
     if "/" not in docname:
         source[0] = on_site(docname, source[0])
 
 
 def setup(app: Any) -> None:
-    """Everything that is made at build time."""
+    """Register everything generated at build time."""
     copy_examples()
     list_scores()
     sphinx_gallery_conf["filename_pattern"] = runnable()

@@ -1,7 +1,7 @@
-"""Put the measured tables into the pages that show them, so that a page can be read as a file.
+"""Insert the measured tables into the pages, so that a page can be read as a file.
 
-``python docs/fill_in.py`` writes between ``<!-- table: measured/beta.md -->`` and ``<!-- end of table -->`` what that file
-holds; run it after any ``docs/measure_*.py``. A test says when a page is behind.
+``python docs/fill_in.py`` writes the content of that file between ``<!-- table: measured/beta.md -->`` and ``<!-- end
+of table -->``; run it after any ``docs/measure_*.py``. A test detects outdated pages.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ _TABLE = re.compile(r"(<!-- table: (\S+) -->\n).*?(<!-- end of table -->)", re.D
 
 
 def filled(text: str) -> str:
-    """A page with its tables as they are now."""
+    """Return a page with its current tables."""
 
     def table(match: re.Match[str]) -> str:
         return f"{match[1]}\n{(HERE / match[2]).read_text(encoding='utf-8').strip()}\n\n{match[3]}"

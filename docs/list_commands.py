@@ -1,4 +1,4 @@
-"""The page of all commands and options, made from the command line itself: python docs/list_commands.py."""
+"""Generate the page of all commands and options from the command line: python docs/list_commands.py."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ MOST = "cluster"  # the command with most options: others refer to it
 
 
 def page() -> str:
-    """The whole page as Markdown."""
+    """Return the whole page as Markdown."""
     commands: dict[str, Any] = typer.main.get_command(application()).commands  # type: ignore[attr-defined]
     listed = " · ".join(f"[{name}](#softecm-{name})" for name in commands)
     described = {row(p) for p in commands[MOST].params if p.param_type_name == "option"}
@@ -33,7 +33,7 @@ def page() -> str:
 
 
 def section(name: str, command: Any, described: set[str]) -> str:
-    """One command: what it does, its arguments, its options; of those that are described elsewhere only the names."""
+    """Return one command: description, arguments, options; of options described elsewhere only the names."""
     arguments = [p for p in command.params if p.param_type_name == "argument"]
     options = [p for p in command.params if p.param_type_name == "option" and not p.hidden and p.name != "help"]
     usage = " ".join(["softecm", name, *(shown_name(a) for a in arguments), "[OPTIONS]"])
@@ -51,12 +51,12 @@ def section(name: str, command: Any, described: set[str]) -> str:
 
 
 def table(options: list[Any]) -> list[str]:
-    """Options with what they mean, a row each."""
+    """Return options with their descriptions, one row each."""
     return ["| option | meaning | default |", "|---|---|---|", *map(row, options)]
 
 
 def row(option: Any) -> str:
-    """One option."""
+    """Return one option."""
     names = ", ".join(f"`{name}`" for name in (*option.opts, *option.secondary_opts))
     default = option.default
     plain = (
@@ -66,7 +66,7 @@ def row(option: Any) -> str:
 
 
 def shown_name(argument: Any) -> str:
-    """An argument as the usage line has it."""
+    """Return an argument as in the usage line."""
     return str(argument.metavar or argument.name.upper())
 
 

@@ -1,4 +1,4 @@
-"""The measurements behind how_to_choose.md: a table a parameter, written to docs/measured/.
+"""The measurements behind how_to_choose.md: one table per parameter, written to docs/measured/.
 
 python docs/measure_choices.py [PARAMETER ...]
 """
@@ -26,25 +26,25 @@ SEED = 0
 
 
 def fit(X: Any, c: int, **options: Any) -> Any:
-    """A fit that keeps its warnings to itself: merged prototypes are a column of the tables."""
+    """Fit without warnings: merged prototypes are a column of the tables."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         return SoftECM(c, random_state=SEED, **options).fit(X)
 
 
 def shares(model: Any) -> list[str]:
-    """Share of objects on one cluster, between clusters, nowhere."""
+    """Return the shares of objects in one cluster, between clusters, nowhere."""
     sizes = np.array([len(s) for s in model.partition_.sets()])
     return [f"{(sizes == 1).mean():.2f}", f"{(sizes > 1).mean():.2f}", f"{(sizes == 0).mean():.2f}"]
 
 
 def state(model: Any) -> str:
-    """How far apart the clusters' prototypes are."""
+    """Return how separated the clusters' prototypes are."""
     return "merged" if model.collapsed_ else f"{model.separation_:.2f}"
 
 
 def write(name: str, head: str, rows: list[list[str]]) -> None:
-    """One Markdown table, with the command that made it."""
+    """Write one Markdown table, with its command."""
     columns = head.split(" | ")
     lines = [f"| {head} |", "|" + "---|" * len(columns), *[f"| {' | '.join(row)} |" for row in rows]]
     HERE.mkdir(exist_ok=True)
@@ -52,13 +52,13 @@ def write(name: str, head: str, rows: list[list[str]]) -> None:
 
 
 def vectors() -> dict[str, tuple[Any, Any, int]]:
-    """Two small data sets that come with scikit-learn, scaled."""
+    """Return two small data sets of scikit-learn, scaled."""
     sets = {"iris": load_iris(), "wine": load_wine()}
     return {name: (StandardScaler().fit_transform(b.data), b.target, 3) for name, b in sets.items()}
 
 
 def metric() -> None:
-    """Metrics on numbers and on series."""
+    """Measure metrics on numbers and on series."""
     rows = []
     for name, (X, y, c) in vectors().items():
         for kind in ("sqeuclidean", "euclidean", "manhattan", "cosine", "mahalanobis"):
@@ -81,7 +81,7 @@ def metric() -> None:
 
 
 def beta() -> None:
-    """The exponent of the masses."""
+    """Measure the exponent of the masses."""
     rows = []
     for name, (X, y, c) in vectors().items():
         for value in (1.05, 1.1, 1.2, 1.5, 2.0, 3.0):
@@ -92,12 +92,12 @@ def beta() -> None:
     write("beta", "data | beta | adjusted Rand | N* | sure | between | nowhere | separation", rows)
 
 
-#: All sets start at once and may be any pair, as in the paper: what is compared is the tie alone.
+#: All sets start at once with any pairs, as in the paper: only the constraint differs.
 AT_ONCE: dict[str, Any] = {"init": "k-means++", "focal_sets": FocalSets.up_to(3, 2), "beta": 1.5}
 
 
 def lam() -> None:
-    """The constraint on the sets' prototypes, for the three ways to price it, and by default."""
+    """Measure the three relaxations of the constraint on the sets' prototypes, and the default."""
     bunch = make_blobs(150, between=15, random_state=SEED)
     is_between = bunch.target == -1
     rows = []
@@ -124,7 +124,7 @@ def lam() -> None:
 
 
 def delta() -> None:
-    """The distance to the empty set, as multiples of the automatic one."""
+    """Measure the distance to the empty set, as multiples of the automatic one."""
     bunch = make_blobs(300, between=5, outliers=10, random_state=SEED)
     far = bunch.target == -2
     auto = fit(bunch.data, 3).delta_
@@ -148,7 +148,7 @@ def delta() -> None:
 
 
 def alpha() -> None:
-    """The price of large sets."""
+    """Measure the cost of large sets."""
     X, y, c = vectors()["iris"]
     rows = []
     for value in (0.0, 0.5, 1.0, 2.0, 4.0):

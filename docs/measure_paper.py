@@ -1,9 +1,9 @@
-"""The tables and figures of paper.md: what `softecm reproduce all` finds, written to docs/measured/ and docs/figures/.
+"""The tables and figures of paper.md, from `softecm reproduce all`, written to docs/measured/ and docs/figures/.
 
 SOFTECM_DATA=folder python docs/measure_paper.py [experiment ...]
 
-Runs are taken from out/reproduce/journals, where `softecm reproduce` keeps them; those of the protocol as coded come from
-paper/journals, where they are kept as data, and go back there.
+Runs come from out/reproduce/journals, where `softecm reproduce` saves them; those of the protocol as coded come from
+paper/journals, where they are stored as data, and are saved there.
 """
 
 from __future__ import annotations
@@ -28,14 +28,14 @@ KEPT = HERE.parent / "paper" / "journals"
 
 
 def included(page: Page) -> str:
-    """The page as part of another: no title, headings one level down, pictures from the figures' folder."""
+    """Return the page as part of another: no title, headings one level down, pictures from the figures' folder."""
     text = page.markdown().split("\n", 1)[1].lstrip()
     text = re.sub(r"^## ", "### ", text, flags=re.MULTILINE)
     return re.sub(r"\]\((\w+)\.png\)", r"](figures/paper_\1.png)", text)
 
 
 def copy_new(source: Path, target: Path, pattern: str) -> None:
-    """Journals that the other folder has not, or has shorter."""
+    """Copy journals that are missing or shorter in the other folder."""
     target.mkdir(parents=True, exist_ok=True)
     for path in source.glob(pattern):
         there = target / path.name
@@ -44,7 +44,7 @@ def copy_new(source: Path, target: Path, pattern: str) -> None:
 
 
 def main(names: list[str]) -> None:
-    """One file a page, one a figure."""
+    """Write one file per page, one per figure."""
     matplotlib.use("Agg")
     copy_new(KEPT, JOURNALS, "*.jsonl")
     runs = Runs(Options(ROWS, JOURNALS))

@@ -1,4 +1,4 @@
-"""What the site changes in a page: as files, pages link to the repository; on the site, to what it shows."""
+"""Conversion of pages for the site: links to files of the repository become links within the site."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ RESULT = r"\[([^\]]+)\]\(\.\./(benchmarks/results/\w+\.md)\)"
 
 
 def contents(text: str) -> str:
-    """Tables of contents for the index: its headings, each with the pages linked below it, then the gallery and the rest."""
+    """Return tables of contents for the index: its headings with their linked pages, then the gallery and the rest."""
     parts = re.split(r"^## (.+)$", text, flags=re.MULTILINE)[1:]
     groups = {
         title: re.findall(r"\]\((\w+)\.md\)", links) for title, links in zip(parts[::2], parts[1::2], strict=True)
@@ -27,14 +27,14 @@ def contents(text: str) -> str:
 
 
 def benchmark(match: re.Match[str]) -> str:
-    """A table of benchmarks in place of the link to it, headings one level down."""
+    """Return a table of benchmarks instead of the link to it, headings one level down."""
     text = (ROOT / match[2]).read_text(encoding="utf-8").strip()
     lower = re.sub(r"^#", "##", text, flags=re.MULTILINE)
     return lower if lower.startswith("#") else f"## {match[1]}\n\n{lower}"
 
 
 def on_site(page: str, text: str) -> str:
-    """Examples are in the gallery, benchmarks in place of lines that link to them, and the index has tables of contents."""
+    """Link examples to the gallery, include linked benchmarks, and add tables of contents to the index."""
     text = re.sub(r"\.\./examples/(plot_\w+)\.py", r"gallery/\1", text)
     text = re.sub(rf"^- {RESULT}$", benchmark, text, flags=re.MULTILINE)
     text = re.sub(RESULT, rf"[\1]({REPOSITORY}/\2)", text)

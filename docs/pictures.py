@@ -1,4 +1,4 @@
-"""The pictures of the pages, kept in docs/figures so that the pages can be read as files, too.
+"""The pictures of the pages, stored in docs/figures so that the pages can be read as files.
 
 python docs/pictures.py [NAME ...]    # all, or these
 """
@@ -39,7 +39,7 @@ PLANE = ("first number", "second number")
 
 
 def front() -> Any:
-    """What the package says, in five seconds: groups, one object between two of them, one that belongs nowhere."""
+    """Draw the summary: groups, an object between two of them, an outlier."""
     rng = np.random.default_rng(4)
     groups = np.concatenate(
         [middle + np.clip(rng.normal(0, 0.7, (45, 2)), -1.5, 1.5) for middle in ((0, 0), (7, 0), (3.5, 6))]
@@ -83,14 +83,14 @@ def front() -> Any:
 
 
 def objects() -> tuple[Any, Any]:
-    """Three groups, six objects between two of them, three far off (but not so far that the rest is a dot); the centres."""
+    """Return three groups, six objects between two of them, three moderate outliers; and the centres."""
     bunch = make_blobs(90, between=6, outliers=3, distance=5.5, random_state=2)
     far = bunch.target == -2
     return np.where(far[:, None], 0.55 * bunch.data, bunch.data), bunch.centers
 
 
 def three_answers() -> Any:
-    """The same objects as k-means, fuzzy c-means and Soft-ECM see them."""
+    """Draw the same objects by k-means, fuzzy c-means and Soft-ECM."""
     X, start = objects()
     soft = SoftECM(3, init=start, random_state=0).fit(X)
     fuzzy = FCM(3, beta=2.0, init=start, random_state=0).fit(X)
@@ -109,7 +109,7 @@ def three_answers() -> Any:
 
 
 def four_objects() -> Any:
-    """The masses of an object in a group, at its edge, between two and far off."""
+    """Draw the masses of an object in a group, at its edge, between two and far away."""
     X, start = objects()
     model = SoftECM(3, init=start, beta=1.5, random_state=0).fit(X)
     masses, sets = model.partition_.masses, model.focal_sets_
@@ -131,7 +131,7 @@ def four_objects() -> Any:
 
 
 def rounds() -> Any:
-    """A fit of all sets together, from a poor start: prototypes and masses take turns, and the objective falls."""
+    """Draw a fit of all sets together from a poor start: prototypes and masses alternate, and the objective falls."""
     X, _ = objects()
     start = np.array([[-1.0, -1.0], [0.0, -1.5], [0.0, 0.5]])
     figure, axes = plt.subplots(1, 4, figsize=(13, 3.9), layout="constrained")
@@ -152,7 +152,7 @@ def rounds() -> Any:
 
 
 def where_mass_goes() -> Any:
-    """The plane, coloured by the set that holds most of the mass of an object there."""
+    """Draw the plane, coloured by the set with most of an object's mass at each point."""
     X, start = objects()
     model = SoftECM(3, init=start, random_state=0).fit(X)
     low, high = np.array([-9.5, -9.0]), np.array([11.0, 10.0])
@@ -181,7 +181,7 @@ def where_mass_goes() -> Any:
 
 
 def relaxations() -> Any:
-    """Where the prototype of {A, B} goes when the objects between lie nearer to B."""
+    """Draw the prototype of {A, B} if the objects between are nearer to B."""
     rng = np.random.default_rng(0)
     X = np.concatenate([rng.normal(m, 0.6, (k, 2)) for m, k in (((0, 0), 60), ((8, 0), 60), ((5.6, 0), 24))])
     asked: dict[str, dict[str, Any]] = {
@@ -193,7 +193,7 @@ def relaxations() -> Any:
     figure, axes = plt.subplots(4, 1, figsize=(9, 7.6), layout="constrained", sharex=True)
     for ax, (title, options) in zip(axes, asked.items(), strict=True):
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # the last one collapses, which is what it shows
+            warnings.simplefilter("ignore")  # the last one collapses, which is the point
             start = np.array([[0.0, 0.0], [8.0, 0.0]])
             model = SoftECM(2, init=start, max_cardinality=2, delta=6.0, random_state=0, **options).fit(X)
         plots.map(model.partition_, X, ax=ax, prototypes=model.prototypes_, names=CLUSTERS[:2], axis_names=PLANE)
@@ -203,7 +203,7 @@ def relaxations() -> Any:
 
 
 def raw_and_divergence() -> Any:
-    """Soft-DTW of a series with itself and with another, as gamma grows."""
+    """Draw Soft-DTW of a series with itself and with another, as gamma grows."""
     t = torch.linspace(0, 1, 40, dtype=torch.float64)
     bump = torch.exp(-((t - 0.4) ** 2) / 0.01)[None, :, None]
     other = torch.exp(-((t - 0.6) ** 2) / 0.04)[None, :, None]
@@ -224,7 +224,7 @@ def raw_and_divergence() -> Any:
 
 
 def shapes() -> Any:
-    """One bump, two bumps or a step, at shifting times and of unequal length; the prototypes found for them."""
+    """Draw series with one bump, two bumps or a step, at shifting times and of unequal length, and their prototypes."""
     rng = np.random.RandomState(0)
     series = []
     for i in range(30):
@@ -242,7 +242,7 @@ def shapes() -> Any:
 
 
 def page(name: str) -> dict[str, Any]:
-    """What the snippets of a page define: its figure shows its data."""
+    """Return what a page's snippets define, so that its figure shows its data."""
     names: dict[str, Any] = {}
     with tempfile.TemporaryDirectory() as folder, contextlib.chdir(folder), contextlib.redirect_stdout(io.StringIO()):
         for snippet in snippets(HERE / f"{name}.md"):
@@ -252,7 +252,7 @@ def page(name: str) -> dict[str, Any]:
 
 
 def globe() -> Any:
-    """Places by longitude and latitude, in the colours of their groups."""
+    """Draw places by longitude and latitude, in the colours of their groups."""
     names = page("own_distance")
     figure, ax = plt.subplots(figsize=(8, 4), layout="constrained")
     places, prototypes = names["places"][:, ::-1], names["model"].prototypes_[:, ::-1]
@@ -263,7 +263,7 @@ def globe() -> Any:
 
 
 def series_probabilities() -> Any:
-    """A bell, a funnel and one that is both, with their masses."""
+    """Draw a bell, a funnel and a series with both, with their masses."""
     names = page("series")
     model, scaler = names["flow"][-1], names["flow"][0]
     rows = {"a bell": names["known"][0], "a funnel": names["known"][20], "both": names["new"][0]}
@@ -281,7 +281,7 @@ def series_probabilities() -> Any:
 
 
 def noise() -> Any:
-    """What HDBSCAN and SoftECM say of the same objects."""
+    """Draw the same objects by HDBSCAN and SoftECM."""
     names = page("comparison")
     X, labels, partition = names["X"][:, :2], names["labels"], names["partition"]
     colors = np.array(["#bbbbbb", *plots.set_colors(partition.focal_sets)[1:5]])
@@ -296,7 +296,7 @@ def noise() -> Any:
 
 
 def profiles() -> Any:
-    """What tells the groups of diaries apart."""
+    """Draw what distinguishes the groups of diaries."""
     names = page("how_sure")
     features, sure = names["features"], names["sure"]
     means = features[sure].groupby(names["kinds"].labels_[sure]).mean()
@@ -312,7 +312,7 @@ def profiles() -> Any:
 
 
 def views() -> Any:
-    """A table and series of the same objects: the example's own picture."""
+    """Draw a table and series of the same objects: the example's own picture."""
     with tempfile.TemporaryDirectory() as folder, contextlib.chdir(folder), contextlib.redirect_stdout(io.StringIO()):
         return runpy.run_path(str(HERE.parent / "examples" / "plot_views.py"))["figure"]
 
@@ -338,7 +338,7 @@ FIGURES: dict[str, Callable[[], Any]] = {
 
 
 def main(folder: Path, *names: str) -> None:
-    """Draw these, or all of them."""
+    """Draw these, or all."""
     folder.mkdir(exist_ok=True)
     for name in names or FIGURES:
         figure, path = FIGURES[name](), folder / f"{name}.png"

@@ -18,13 +18,13 @@ from selenium.webdriver.chrome.service import Service
 from smaller import FIGURES, smaller
 
 NAMES = "young,affluent,middle,senior"
-WIDTH, HEIGHT = 760, 2600  # of the browser window: all parts fit in it
+WIDTH, HEIGHT = 760, 2600  # of the browser window: large enough for all parts
 PLAIN = ("--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--hide-scrollbars")
 CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), "")
 
 
 def report(folder: str) -> str:
-    """The address of a report with named groups."""
+    """Return the address of a report with named groups."""
     command = [sys.executable, "-m", "softecm"]
     subprocess.run([*command, "demo", "customers"], cwd=folder, check=True, stdout=subprocess.DEVNULL)
     result = Path(folder, "softecm-demo-customers", "result")
@@ -33,7 +33,7 @@ def report(folder: str) -> str:
 
 
 def screenshots(address: str, *parts: str) -> list[Image.Image]:
-    """Parts of a page, by their ids."""
+    """Return screenshots of a page's parts, by their ids."""
     options = webdriver.ChromeOptions()
     options.binary_location = CHROMIUM
     for option in ("--headless=new", *PLAIN, f"--window-size={WIDTH},{HEIGHT}"):

@@ -1,4 +1,4 @@
-"""Pictures with 256 colours, which take less than half the room and look the same.
+"""Reduce pictures to 256 colours, which halves their size without a visible difference.
 
 python docs/smaller.py [FILE ...]    # all in docs/figures, or these
 """
@@ -14,7 +14,7 @@ FIGURES = Path(__file__).resolve().parent / "figures"
 
 
 def smaller(path: Path) -> None:
-    """Write a picture anew with 256 colours, if it has more."""
+    """Rewrite a picture with 256 colours, if it has more."""
     with Image.open(path) as picture:
         if picture.mode == "P":
             return

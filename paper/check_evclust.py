@@ -1,8 +1,8 @@
-"""Where evclust for Python 0.2.1 returns numbers that can't be right: one short check each.
+"""Wrong results of evclust for Python 0.2.1: one short check each.
 
 pip install 'softecm[paper]' && python paper/check_evclust.py
 
-The data of most checks: two groups of 20 points, the second the mirror image of the first, and one point in the middle.
+The data of most checks: two groups of 20 points, the second a mirror image of the first, and one point in the middle.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The command line in an empty folder, as the library's own tests have it, and random numbers."""
+"""The command line in an empty folder, as in the library's own tests, and random numbers."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""One run of the coded optimiser written out plainly, with automatic gradients and PyTorch's own Adam."""
+"""One run of the coded optimiser in plain code, with automatic gradients and PyTorch's own Adam."""
 
 from collections.abc import Callable
 from math import exp, inf, isnan, log
@@ -32,7 +32,7 @@ def raw_soft_dtw(a: Tensor, b: Tensor) -> Tensor:
 def one_run(
     x: Tensor, sets: Sets, v: Tensor, beta: float, lam: float, settings: Settings, d: Between, *, looks: bool
 ) -> tuple[Tensor, Tensor, int]:
-    """Masses with the empty set first, prototypes and rounds; ``looks`` at the stopping rule's value or not."""
+    """Masses with the empty set first, prototypes and iterations; ``looks`` enables the stopping rule."""
     sizes = [float(size) for size in sets.sizes]
     before, rounds = inf, 0
     while rounds < settings.rounds:
@@ -66,7 +66,7 @@ def mass_row(distances: list[float], sizes: list[float], beta: float, settings: 
 
 
 def to_power(value: float, power: float) -> float:
-    """As compiled code has it: no number for a negative value, unless the power is whole."""
+    """Like compiled code: NaN for a negative value, unless the power is an integer."""
     if value < 0 and power != int(power):
         return float("nan")
     return exp(power * log(value)) if value > 0 else float(value**power)

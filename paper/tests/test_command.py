@@ -13,7 +13,7 @@ Run = Callable[..., tuple[int, str, str]]
 
 @pytest.fixture
 def toy_glass(monkeypatch: pytest.MonkeyPatch) -> None:
-    """One row, with made data behind it."""
+    """One row with generated data."""
     monkeypatch.setattr(rows, "ROWS", (GLASS,))
 
 

@@ -7,7 +7,7 @@ from softecm_paper.page import Page
 
 
 class Tags(HTMLParser):
-    """Everything a page would fetch or run."""
+    """Everything that a page would load or run."""
 
     def __init__(self) -> None:
         super().__init__()

@@ -30,7 +30,7 @@ def test_scaling_is_per_column_for_numbers_and_per_series_for_series(rng: np.ran
     numbers = Row("t", "T", "numerical", "sqeuclidean", 2, lambda: table)
     scaled = load_scaled(numbers).X
     np.testing.assert_allclose(scaled[:, 0].std(), 1.0)
-    np.testing.assert_allclose(scaled[:, 1], 0.0)  # a constant column says nothing, and is not divided by zero
+    np.testing.assert_allclose(scaled[:, 1], 0.0)  # a constant column is not divided by zero
     assert (table.data == load_raw(numbers).X).all()
     series = Bunch(data=rng.normal(4, 2, (3, 10, 2)), target=np.arange(3))
     found = module.load_scaled(Row("s", "S", "series", "softdtw", 2, lambda: series)).X

@@ -15,4 +15,4 @@ def test_rules_are_judged_by_classes_they_did_not_see(tmp_path: Path, monkeypatc
     assert set(means) == {*rules.RULES, "any", "best"}
     assert all(means[rule] <= means["best"] for rule in rules.RULES)
     assert means["stability"] > means["any"]
-    assert "Ering" not in page.markdown()  # Soft-DTW only where the full grid is asked for
+    assert "Ering" not in page.markdown()  # Soft-DTW only in the full grid

@@ -1,4 +1,4 @@
-"""Rows of the table with made data behind them, so that no file is needed."""
+"""Rows of the table with generated data, so that no file is needed."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -17,7 +17,7 @@ def blobs() -> Bunch:
 
 
 def letters() -> Bunch:
-    """Two groups of rows of letters, with one gap."""
+    """Two groups of rows of letters, with one missing value."""
     import pandas as pd
 
     rng = np.random.default_rng(0)

@@ -1,8 +1,8 @@
-"""The paper's tables and figures, each a file; ``softecm reproduce`` runs them.
+"""The paper's tables and figures, one file each; ``softecm reproduce`` runs them.
 
-An experiment is a module with ``run(runs, command) -> Page``: from the options and the shared runs to a page. What the
-authors' own code did, as far as it differs from their text, is imitated in the package ``as_coded``: it adds to the pages
-of some experiments and can be left out; nothing else knows of it.
+An experiment is a module with ``run(runs, command) -> Page``: from the options and the shared runs to a page. The
+package ``as_coded`` imitates the authors' code if it differs from their text: it adds to the pages of some experiments
+and is optional; nothing else depends on it.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ PROTOCOLS = (ALL, AS_CODED, "as-written", "recommended")
 
 @dataclass(frozen=True)
 class Experiment:
-    """A name on the command line, the module behind it, and what it shows."""
+    """The name of an experiment on the command line, its module, and its content."""
 
     name: str
     module: str
@@ -31,7 +31,7 @@ class Experiment:
     needs_data: bool = False
 
     def load(self, protocol: str = ALL) -> Callable[[Runs, str], Page]:
-        """What makes the page, imported when it is wanted: the module's ``run``, and what ``as_coded`` has to add."""
+        """Return the module's ``run``, imported on demand, with the additions of ``as_coded``."""
         run: Callable[[Runs, str], Page] = import_module(f"softecm_paper.{self.module}").run
         added = _added(self.name)
         if protocol not in (ALL, AS_CODED):
@@ -49,7 +49,7 @@ class Experiment:
 
 
 def _added(name: str) -> Any:
-    """The module of ``as_coded`` for an experiment; None where it has none or is not there."""
+    """Return the module of ``as_coded`` for an experiment, or None."""
     package = "softecm_paper.as_coded"
     if find_spec(package) is None or name not in import_module(package).ADDED:
         return None

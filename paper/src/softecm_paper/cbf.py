@@ -1,4 +1,4 @@
-"""Section 5.3, first experiment: Cylinder-Bell-Funnel, compared step by step and with time allowed to stretch."""
+"""Section 5.3, first experiment: Cylinder-Bell-Funnel, compared step by step and with time warping."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ RAW, SCALED = "raw", "z-normalised"
 
 
 def fit(series: Series, gamma: float | str | None, device: str = "auto") -> SoftECM:
-    """Three clusters of these series by Soft-DTW with this gamma, by L2 without one; no empty set."""
+    """Fit three clusters of these series by Soft-DTW with this gamma, by L2 without one; no empty set."""
     from softecm import SoftECM
     from softecm.distances import SeriesEuclidean, SoftDTW
 
@@ -35,7 +35,7 @@ def fit(series: Series, gamma: float | str | None, device: str = "auto") -> Soft
 
 
 def run(runs: Runs, command: str) -> Page:
-    """The paper's two mass plots, on raw and on z-normalised series."""
+    """Return the paper's two mass plots, on raw and on z-normalized series."""
     from softecm import scores
     from softecm.datasets import make_cbf
     from softecm.series import SeriesScaler
@@ -68,7 +68,7 @@ def run(runs: Runs, command: str) -> Page:
 
 
 def _own_cluster(model: SoftECM, target: NDArray[np.intp]) -> float:
-    """Mean mass of the objects on the cluster that stands for their kind, clusters and kinds matched one to one."""
+    """Return the mean mass of the objects on the cluster of their kind, matched one to one."""
     from scipy.optimize import linear_sum_assignment
 
     masses = model.partition_.masses[:, 1:4]

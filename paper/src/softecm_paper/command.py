@@ -1,4 +1,4 @@
-"""What ``softecm reproduce`` takes; the work is imported when it runs, so that ``softecm --help`` answers at once."""
+"""The command ``softecm reproduce``; the work is imported when it runs, so that ``softecm --help`` is fast."""
 
 from __future__ import annotations
 

@@ -28,7 +28,7 @@ LAMS = tuple(float(lam) for lam in np.round(np.geomspace(0.1, 10, 25), 3))
 
 
 def fit(model: M) -> M:
-    """Fitted without the remark that prototypes have merged: showing that is the point."""
+    """Fit without the warning that prototypes have merged, which is the point."""
     from softecm import CollapseWarning
     from softecm.datasets import load_diamond
 
@@ -39,12 +39,12 @@ def fit(model: M) -> M:
 
 
 def panels() -> dict[str, PrototypeClusterer]:
-    """The models of the paper's panels, and what the last one becomes when it is let go on."""
+    """Return the models of the paper's panels, and the result of the last one after convergence."""
     from softecm import ECM, GradientDescent, SoftECM
 
     descent = GradientDescent(
         learning_rate=0.01, inner_steps=1
-    )  # plain descent as Algorithm 1 has it; the text gives no rate
+    )  # plain descent as in Algorithm 1; the text gives no rate
     soft: dict[str, Any] = {"lam": 3.5, "max_iter": 5000}
     return {
         "ECM": fit(ECM(2, **SETTINGS)),
@@ -56,7 +56,7 @@ def panels() -> dict[str, PrototypeClusterer]:
 
 
 def run(runs: Runs, command: str) -> Page:
-    """Both lambda panels as in the paper, and what they would be at a minimum."""
+    """Return both lambda panels as in the paper, and what they would be at a minimum."""
     models = panels()
     page = Page("The Diamond: section 5.1", command)
     page.text(

@@ -1,4 +1,4 @@
-"""The paper's figure of N* over beta and lambda, with the cells in which clusters have merged marked."""
+"""The paper's figure of N* over beta and lambda, with markers for merged clusters."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ ACROSS = 3  # panels side by side
 
 
 def run(runs: Runs, command: str) -> Page:
-    """The runs of the table, looked at in another way."""
+    """Show the runs of the table in another way."""
     from matplotlib import pyplot as plt
 
     rows = runs.rows
@@ -50,7 +50,7 @@ def run(runs: Runs, command: str) -> Page:
 
 
 def _line(result: Sweep) -> list[str]:
-    """How many merged, where N* is least, and where the guarded one is."""
+    """Return the number of merged runs, the minimum of N*, and that of the guarded one."""
     merged = result["collapsed"].astype(float)
     least = result.best("paper")
     there = "merged" if np.mean(merged[least.rows]) > 0.5 else "apart"

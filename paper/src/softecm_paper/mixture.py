@@ -1,4 +1,4 @@
-"""Section 5.3, second experiment: two clusters for bells, funnels and series that are both."""
+"""Section 5.3, second experiment: two clusters for bells, funnels and series with both."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ DATA_SETS = 5
 
 
 def cluster(seed: int, gamma: float, *, scaled: bool, device: str = "auto") -> tuple[Series, SoftECM]:
-    """The series of one made data set and the model of them.
+    """Return the series of one generated data set and their model.
 
-    A pair costs no more than a cluster (``alpha=0``), so nothing speaks against "between" from the outset.
+    A pair costs no more than a cluster (``alpha=0``), so nothing favours single clusters.
     """
     from softecm import SoftECM
     from softecm.datasets import make_bell_funnel_mixture
@@ -40,13 +40,13 @@ def cluster(seed: int, gamma: float, *, scaled: bool, device: str = "auto") -> t
 
 
 def shares(model: SoftECM) -> dict[str, float]:
-    """For each kind, the share of its series whose largest mass is on the pair."""
+    """Return, for each kind, the share of its series with their largest mass on the pair."""
     on_pair = model.partition_.masses.argmax(1) == 3
     return {kind: float(on_pair[k * EACH : (k + 1) * EACH].mean()) for k, kind in enumerate(KINDS)}
 
 
 def run(runs: Runs, command: str) -> Page:
-    """The paper's mass plot, raw with gamma 1 and z-normalised with gamma 10, on several made data sets."""
+    """Return the paper's mass plot, raw with gamma 1 and z-normalized with gamma 10, on several generated data sets."""
     ways = {"raw, γ = 1": (1.0, False), "z-normalised, γ = 10, recommended": (10.0, True)}
     page = Page("Bell, Funnel and both: section 5.3", command)
     page.text(

@@ -36,7 +36,7 @@ figcaption { color: #555; font-size: 0.9rem; } code { background: #f3f3f3; paddi
 
 @dataclass(frozen=True)
 class Heading:
-    """The beginning of a section."""
+    """The start of a section."""
 
     words: str
 
@@ -51,7 +51,7 @@ class Heading:
 
 @dataclass(frozen=True)
 class Text:
-    """A paragraph; ``**bold**``, ``*italic*`` and `` `code` `` are the only marks."""
+    """A paragraph; ``**bold**``, ``*italic*`` and `` `code` `` are the only markup."""
 
     words: str
 
@@ -66,7 +66,7 @@ class Text:
 
 @dataclass(frozen=True)
 class Table:
-    """Columns and rows of text, marked as a paragraph is; a cell that begins with a tick or a cross is coloured."""
+    """Columns and rows of text, with the markup of paragraphs; cells that begin with a tick or a cross are coloured."""
 
     head: Sequence[str]
     rows: Sequence[Sequence[str]]
@@ -92,11 +92,11 @@ class Figure:
     png: bytes
 
     def markdown(self) -> str:
-        """As Markdown, with the picture in a file beside the page."""
+        """Return Markdown, with the picture in a file next to the page."""
         return f"![{self.caption}]({self.name}.png)\n\n*{self.caption}*"
 
     def html(self) -> str:
-        """As HTML, with the picture inside."""
+        """Return HTML, with the picture inside."""
         data = base64.b64encode(self.png).decode("ascii")
         caption = escape(self.caption)
         return f'<figure><img alt="{caption}" src="data:image/png;base64,{data}"><figcaption>{caption}</figcaption></figure>'
@@ -104,12 +104,12 @@ class Figure:
 
 @dataclass
 class Page:
-    """What an experiment has to show, in order."""
+    """The content of an experiment's page, in order."""
 
     title: str
     command: str
     blocks: list[Heading | Text | Table | Figure] = field(default_factory=list)
-    facts: dict[str, object] = field(default_factory=dict)  # for machines
+    facts: dict[str, object] = field(default_factory=dict)  # the same as data
 
     def heading(self, text: str) -> None:
         """Begin a section."""
@@ -138,12 +138,12 @@ class Page:
         return [block for block in self.blocks if isinstance(block, Figure)]
 
     def markdown(self) -> str:
-        """The page as Markdown, pictures beside it."""
+        """Return the page as Markdown, with separate pictures."""
         parts = [f"# {self.title}", *(block.markdown() for block in self.blocks)]
         return "\n\n".join([*parts, f"Made by `{self.command}`."]) + "\n"
 
     def html(self) -> str:
-        """The page as one file that needs nothing else."""
+        """Return the page as one self-contained file."""
         body = "\n".join(block.html() for block in self.blocks)
         return (
             f'<!DOCTYPE html>\n<html lang="en">\n<head><meta charset="utf-8">'
@@ -153,7 +153,7 @@ class Page:
         )
 
     def write(self, folder: Path, name: str) -> list[Path]:
-        """Write ``name.md``, ``name.html`` and the pictures; say which files they are."""
+        """Write ``name.md``, ``name.html`` and the pictures; return their paths."""
         folder.mkdir(parents=True, exist_ok=True)
         files = [folder / f"{name}.md", folder / f"{name}.html"]
         write_text(files[0], self.markdown())
@@ -165,7 +165,7 @@ class Page:
 
 
 def _tone(cell: str) -> str:
-    """Whether a cell says that something is met or that it is not; nothing for most."""
+    """Return whether a cell is met or not; "" for most cells."""
     return {MET: "met", UNMET: "unmet"}.get(cell[:1], "")
 
 
@@ -179,7 +179,7 @@ def _data_cell(cell: str) -> str:
 
 
 def _marked(text: str) -> str:
-    """Escaped text with its marks; the star of N* is none."""
+    """Return escaped text with its markup, except the star of N*."""
     safe = re.sub(r"\*\*(.+?)\*\*", r"<strong>\1</strong>", escape(text))
     safe = re.sub(r"(?<![\w*])\*(?!\s)([^*]+?)\*(?![\w*])", r"<em>\1</em>", safe)
     return re.sub(r"`(.+?)`", r"<code>\1</code>", safe)

@@ -1,4 +1,4 @@
-"""The paper's own numbers, as printed: what ours stand beside.
+"""The paper's own numbers, as printed, for comparison with ours.
 
 Source: A. Soubeiga, T. Guyet and V. Antoine, "Soft-ECM: an extension of Evidential C-Means for complex data", FUZZ-IEEE
 2025 (arXiv 2507.13417), Table 2 and the text around it.
@@ -25,7 +25,7 @@ class Printed:
 
 
 def _read(table: str, first: int) -> dict[str, dict[str, Printed]]:
-    """Mean and deviation that stand at ``first`` in a cell, of every method that has them, row by row."""
+    """Return mean and deviation at ``first`` in a cell, for every method that has them, row by row."""
     rows: dict[str, dict[str, Printed]] = {}
     for line in table.strip().splitlines():
         key, *cells = [cell.strip() for cell in line.split("|")]
@@ -34,8 +34,8 @@ def _read(table: str, first: int) -> dict[str, dict[str, Printed]]:
     return rows
 
 
-# A row a line: its key, then for every method in the order of ``METHODS`` the mean and deviation of the Rand index and
-# those of the accuracy, or a dash.
+# One row per line: its key, then for every method in the order of ``METHODS`` the mean and deviation of the Rand index
+# and those of the accuracy, or a dash.
 _TABLE_2 = """
 abalone              | 0.58 0.00 0.51 0.00   | 0.58 0.02 0.50 0.01 | - | 0.57 0.03 0.52 0.02   | 0.55 0.02 0.49 0.03 | - | -
 ecoli                | 0.89 0.004 0.82 0.002 | 0.83 0.05 0.74 0.05 | - | 0.81 0.06 0.71 0.07   | 0.89 0.02 0.82 0.03 | - | -
@@ -57,5 +57,6 @@ RAND_INDEX = _read(_TABLE_2, 0)
 #: Table 2, right half. What the paper calls accuracy agrees with the purity of clusters (majority vote).
 ACCURACY = _read(_TABLE_2, 2)
 
-#: What section 5.2.3 says of Soft-ECM: its averages on numerical data, and the share of cases in which it "performs well".
+#: Claims of section 5.2.3 about Soft-ECM: averages on numerical data, and the share of cases in which it "performs
+#: well".
 CLAIMS = {"rand_index": 0.566, "accuracy": 0.516, "good": 0.83}

@@ -1,7 +1,7 @@
-"""Two ways to run the same table: as the paper is written, and as we recommend.
+"""Two protocols for the same table: as the paper is written, and as we recommend.
 
-Each protocol is one set of settings for all rows, and within it parameters are chosen without classes. The recommended
-settings themselves were settled after trials on these same data sets with their scores in view: see ``words``.
+Each protocol has one set of settings for all rows, and selects parameters without classes. The recommended settings
+themselves were decided after trials on these data sets with known scores: see ``words``.
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ if TYPE_CHECKING:
 
 Grid = Mapping[str, list[float]]
 PLAIN = "Soft-ECM, plain distance"  # the other reading of the paper's "Euclidean" and "Hamming": not squared
-STARTS_OF_SERIES = 3  # in one fit, where a run costs seconds
+STARTS_OF_SERIES = 3  # per fit, if a run takes seconds
 
 
 @dataclass(frozen=True)
 class Protocol:
-    """Settings that hold for every row of the table."""
+    """Settings for every row of the table."""
 
     key: str
     title: str
@@ -34,21 +34,21 @@ class Protocol:
     full: Grid
     small: Grid
     hard: Mapping[str, object]  # options of the hard baselines
-    instead: float | None = None  # the beta to try where the rule trusts nothing of the grid
+    instead: float | None = None  # the beta to try if the rule finds no sound run in the grid
 
     def grid(self, row: Row, size: str) -> Grid:
-        """The (beta, lambda) to try; "auto" is full but for rows whose runs cost seconds."""
+        """Return the (beta, lambda) to try; "auto" is full except for rows whose runs take seconds."""
         return self.small if size == "small" or (size == "auto" and row.is_slow) else self.full
 
     def estimator(self, row: Row, method: str, device: str) -> PrototypeClusterer:
-        """The estimator of a method, not fitted."""
+        """Return the unfitted estimator of a method."""
         from softecm import ECM, CatECM, ECMdd, SoftECM
 
         params: dict[str, Any] = {**self.common, "max_iter": 1000}
         if row.is_slow and params["n_init"] > 1:
             params["n_init"] = STARTS_OF_SERIES
         tol = params.pop("tol")
-        if method == "ECMdd":  # its medoids stand still or they don't: no tolerance
+        if method == "ECMdd":  # its medoids need no tolerance
             return ECMdd(row.n_clusters, metric=row.metric, **params)
         if method == "CatECM":
             return CatECM(row.n_clusters, tol=tol, **params)
@@ -62,7 +62,7 @@ class Protocol:
 
 
 def _plain(row: Row) -> SemiMetric | str:
-    """A row's metric without its square."""
+    """Return a row's metric without its square."""
     from softecm.distances import Hamming
 
     return Hamming(kind="total-variation") if row.kind == "categorical" else "euclidean"

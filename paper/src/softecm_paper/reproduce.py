@@ -25,7 +25,7 @@ GRIDS = ("auto", "full", "small")
 
 @dataclass(frozen=True)
 class Choices:
-    """Which runs the experiments are made of, as the options say."""
+    """The runs of the experiments, by the options."""
 
     rows: tuple[str, ...]
     grid: str
@@ -34,7 +34,7 @@ class Choices:
     protocol: str
 
     def check(self) -> None:
-        """Refuse what no experiment has."""
+        """Raise an error for unknown choices."""
         if self.grid not in GRIDS:
             raise Problem(f"--grid must be {', '.join(GRIDS)}; got {self.grid}.")
         if self.seeds < 1:
@@ -43,7 +43,7 @@ class Choices:
             raise Problem(f"--protocol must be {', '.join(PROTOCOLS)}; got {self.protocol}.")
 
     def runs(self, place: Path, *, progress: bool) -> Runs:
-        """The runs that the experiments share, journals in a folder."""
+        """Return the runs shared by the experiments, with journals in a folder."""
         from softecm._engine import choose_device
         from softecm_paper.rows import choose_rows
         from softecm_paper.runs import Options, Runs
@@ -55,7 +55,7 @@ class Choices:
             return Runs(Options(rows, place, self.grid, self.seeds, self.device, progress, self.protocol))
 
     def command(self, name: str) -> str:
-        """What to type to get the same page."""
+        """Return the command for the same page."""
         parts = [f"softecm reproduce {name}"]
         parts += [f"--rows {','.join(self.rows)}"] if self.rows else []
         parts += [f"--grid {self.grid}"] if self.grid != "auto" else []
@@ -109,7 +109,7 @@ def _folder(output: Path | None, experiment: Experiment, *, several: bool) -> Pa
 
 
 def _page(make: Callable[[Runs, str], Page], runs: Runs, command: str) -> Page:
-    """The experiment's page; data or packages that are missing are the user's to get."""
+    """Return the experiment's page; missing data or packages are a user error."""
     import matplotlib
 
     matplotlib.use("Agg")
@@ -118,5 +118,5 @@ def _page(make: Callable[[Runs, str], Page], runs: Runs, command: str) -> Page:
 
 
 def _write(page: Page, name: str, folder: Path, work: Path) -> list[str]:
-    """The files of a page into a folder; where they will lie in the end."""
+    """Write the files of a page into a folder; return their final paths."""
     return [str(folder / path.name) for path in page.write(work, name)]

@@ -1,4 +1,4 @@
-"""The twelve rows of Table 2: which data, which metric, how many clusters."""
+"""The twelve rows of Table 2: data, metric, number of clusters."""
 
 from __future__ import annotations
 
@@ -28,18 +28,18 @@ class Row:
 
     @property
     def words(self) -> tuple[str, ...]:
-        """What selects this row in ``--rows``."""
+        """The words that select this row in ``--rows``."""
         return (self.key, self.kind, self.metric, self.key.rsplit("_", 1)[0])
 
     @property
     def is_slow(self) -> bool:
-        """Whether a run costs seconds and not milliseconds."""
+        """Whether a run takes seconds instead of milliseconds."""
         return self.metric == "softdtw"
 
 
 @dataclass(frozen=True)
 class Objects:
-    """What is clustered, and the classes it is judged by."""
+    """The objects, and the classes for scoring."""
 
     X: Any
     y: NDArray[np.generic]
@@ -68,7 +68,7 @@ KINDS = ("numerical", "categorical", "series")
 
 
 def choose_rows(words: Iterable[str]) -> tuple[Row, ...]:
-    """The rows that some of the words name, in the table's order; all of them without words.
+    """Return the rows selected by the words, in the table's order; all of them without words.
 
     Parameters
     ----------
@@ -84,14 +84,14 @@ def choose_rows(words: Iterable[str]) -> tuple[Row, ...]:
 
 
 def load_raw(row: Row) -> Objects:
-    """The data as they are, the way the paper uses them."""
+    """Return the unscaled data, as used by the paper."""
     bunch = row.loader()
     X = np.asarray(bunch.data, dtype=np.float64) if row.kind == "numerical" else bunch.data
     return Objects(X, bunch.target)
 
 
 def load_scaled(row: Row) -> Objects:
-    """Numeric columns to unit spread, every channel of every series to mean 0 and unit spread, categories as they are."""
+    """Return numeric columns with unit spread, channels of series with mean 0 and unit spread, categories unchanged."""
     raw = load_raw(row)
     if row.kind == "numerical":
         spread = raw.X.std(0)

@@ -1,4 +1,4 @@
-"""Which rule finds the better partition? The classes judge, they do not choose."""
+"""Comparison of selection rules, judged by the classes but selecting without them."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ SLOW_SEEDS, SLOW_RESAMPLES = 1, 4
 
 
 def run(runs: Runs, command: str) -> Page:
-    """One sweep a row, every rule's choice from it, judged."""
+    """Return one sweep per row, and the score of every rule's choice."""
     rows = [row for row in runs.rows if not row.is_slow or runs.options.grid == "full"]
     page = Page("Which rule finds the better partition?", command)
     page.text(
@@ -49,7 +49,7 @@ def run(runs: Runs, command: str) -> Page:
 
 
 def judge(sweep: Sweep) -> dict[str, float]:
-    """The adjusted Rand index of every rule's choice; NaN where a rule trusts nothing."""
+    """Return the adjusted Rand index of every rule's choice; NaN if a rule finds no sound run."""
     score = sweep["adjusted_rand_index"].astype(float)
     numbers: dict[str, float] = {}
     for name in RULES:
@@ -79,7 +79,7 @@ def _sweep(runs: Runs, row: Row) -> Sweep:
 
 
 def _merged(sweep: Sweep) -> set[str]:
-    """Rules whose choice has mostly merged clusters."""
+    """Return the rules whose choice has mostly merged clusters."""
     marked = set()
     for name, rule in RULES.items():
         if not rule.guarded and sweep["collapsed"][sweep.best(name).rows].astype(float).mean() > 0.5:
@@ -88,7 +88,7 @@ def _merged(sweep: Sweep) -> set[str]:
 
 
 def _shown(name: str, numbers: dict[str, float], merged: bool) -> str:
-    value = round(numbers[name], 2) + 0.0  # no minus before a zero
+    value = round(numbers[name], 2) + 0.0  # no negative zero
     if np.isnan(value):
         return "none to trust"
     top = max(numbers[rule] for rule in RULES if not np.isnan(numbers[rule]))

@@ -1,4 +1,4 @@
-"""The runs behind the table: each once, taken down in a journal, shared by all experiments that look at them."""
+"""The runs behind the table: each once, saved in a journal, shared by all experiments."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ FEWER_SEEDS = 5  # of a Soft-DTW row in the small grid
 
 @dataclass(frozen=True)
 class Options:
-    """What the user chose."""
+    """The user's options."""
 
     rows: tuple[Row, ...]
     journals: Path
@@ -41,37 +41,37 @@ class Options:
     protocol: str = "all"
 
     def seeds_of(self, row: Row) -> int:
-        """Ten, or as many as asked; at most five where a run costs seconds and the grid is small."""
+        """Return ten, or as requested; at most five if a run takes seconds and the grid is small."""
         return min(self.seeds, FEWER_SEEDS) if row.is_slow and self.grid != "full" else self.seeds
 
 
 @dataclass(frozen=True, eq=False)
 class Result:
-    """A method on a row: one number a seed, and the sweep they were chosen from."""
+    """The results of a method on a row: one number per seed, and the sweep they were selected from."""
 
     rand_index: NDArray[np.float64]
-    accuracy: NDArray[np.float64]  # purity: what the paper prints
+    accuracy: NDArray[np.float64]  # purity, as printed by the paper
     matched: NDArray[np.float64]  # accuracy by the best one-to-one matching
     sweep: Sweep | None = None
     best: Best | None = None
-    missing: str = ""  # why there is no number
+    missing: str = ""  # reason for a missing number
 
     @cached_property
     def merged(self) -> bool:
-        """Whether most of the chosen runs have merged clusters."""
+        """Whether most of the selected runs have merged clusters."""
         if self.sweep is None or self.best is None:
             return False
         return bool(self.sweep["collapsed"][self.best.rows].astype(float).mean() > 0.5)
 
 
 def absent(why: str) -> Result:
-    """No number, and the reason."""
+    """Return a result without a number, with the reason."""
     none = np.empty(0)
     return Result(none, none, none, missing=why)
 
 
 class Runs:
-    """All runs of some options; asked for twice, computed once."""
+    """All runs for some options; each is computed once."""
 
     def __init__(self, options: Options) -> None:
         self.options = options
@@ -81,7 +81,7 @@ class Runs:
 
     @cached_property
     def rows(self) -> tuple[Row, ...]:
-        """The rows asked for whose data are to be had; without any, the first one's error is raised."""
+        """The requested rows with available data; if there are none, raises the first one's error."""
         had, error = [], None
         for row in self.options.rows:
             try:
@@ -95,19 +95,19 @@ class Runs:
         return tuple(had)
 
     def say_unavailable(self, page: Page) -> None:
-        """The rows that are left out because their data are not to be had, and how to get them."""
+        """Report rows skipped because of unavailable data, and how to get these."""
         for title, why in self.unavailable.items():
             page.text(f"**{title} is left out:** {why}")
 
     def objects(self, row: Row, protocol: Protocol) -> Objects:
-        """A row's data as a protocol takes them; a missing data set says how to get it."""
+        """Return a row's data for a protocol; the error for a missing data set says how to get it."""
         key = (row.loader.__name__, protocol.key)
         if key not in self._objects:
             self._objects[key] = protocol.load(row)
         return self._objects[key]
 
     def result(self, row: Row, method: str, protocol: Protocol) -> Result:
-        """What a method reaches on a row."""
+        """Return the results of a method on a row."""
         if method in HARD:
             return self._hard(row, method, protocol)
         for beta in (None, *([protocol.instead] if protocol.instead is not None else [])):
@@ -123,7 +123,7 @@ class Runs:
         return Result(result["rand_index"][rows], result["purity"][rows], result["accuracy"][rows], result, best)
 
     def sweep(self, row: Row, method: str, protocol: Protocol, beta: float | None = None) -> Sweep:
-        """All runs of an evidential method on a row; with one ``beta`` in place of the protocol's."""
+        """Return all runs of an evidential method on a row; with ``beta`` instead of the protocol's."""
         key = (row.key, method, protocol.key, beta)
         if key not in self._sweeps:
             data, options = self.objects(row, protocol), self.options
@@ -147,7 +147,7 @@ class Runs:
         return self._sweeps[key]
 
     def _journal(self, row: Row, method: str, protocol: Protocol, beta: float | None = None) -> Path:
-        """A file for every combination of choices, so that none is in another's way."""
+        """Return a separate file for every combination of choices."""
         options = self.options
         cells = "x".join(str(len(values)) for values in protocol.grid(row, options.grid).values())
         cells = cells if beta is None else f"beta{beta:g}-{cells}"
@@ -156,7 +156,7 @@ class Runs:
         return options.journals / f"{row.key}-{method}-{protocol.key}-{cells}x{options.seeds_of(row)}{device}.jsonl"
 
     def _hard(self, row: Row, method: str, protocol: Protocol) -> Result:
-        """A hard baseline: one run a seed, none where its package is not installed."""
+        """Return the results of a hard baseline: one run per seed, none if its package is not installed."""
         from softecm.baselines import BASELINES
 
         data, seeds = self.objects(row, protocol), self.options.seeds_of(row)
@@ -176,20 +176,20 @@ class Runs:
 
 
 def hard_labels(row: Row, method: str, protocol: Protocol, data: Objects, seed: int) -> NDArray[np.intp]:
-    """The labels of a hard baseline for one seed."""
+    """Return the labels of a hard baseline for one seed."""
     from softecm.baselines import hard_partition
 
     options: dict[str, Any] = dict(protocol.hard)
     X = data.X
     if method == "TSKmeans":
-        # Its Soft-DTW averages are slow, and 20 steps of each in 10 rounds settle the labels.
+        # Its Soft-DTW averages are slow; 20 steps of each in 10 iterations suffice for the labels.
         slow = {"metric": "softdtw", "max_iter": 10, "max_iter_barycenter": 20}
         options = slow if row.is_slow else {"metric": "euclidean"}
     elif method == "K-Modes":
         options = {"n_init": 10}
-        X = X.astype(object).where(X.notna(), "missing").to_numpy(dtype=str)  # kmodes knows no gaps
+        X = X.astype(object).where(X.notna(), "missing").to_numpy(dtype=str)  # kmodes does not support missing values
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # other libraries' remarks on their own insides
+        warnings.simplefilter("ignore")  # other libraries' internal warnings
         return hard_partition(HARD[method], X, row.n_clusters, random_state=seed, **options).labels()
 
 

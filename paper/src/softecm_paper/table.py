@@ -1,4 +1,4 @@
-"""Table 2: Rand index and accuracy of seven methods on twelve rows, by protocol, beside the paper's numbers."""
+"""Table 2: Rand index and accuracy of seven methods on twelve rows, by protocol, compared with the paper's numbers."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ NEAR = 2.0  # deviations
 
 
 def run(runs: Runs, command: str) -> Page:
-    """Compute, or take from the journals, and lay out."""
+    """Compute the runs, or read the journals, and lay out the page."""
     rows, shown = runs.rows, [p for p in PROTOCOLS if runs.options.protocol in ("all", p.title.replace(" ", "-"))]
     results = {
         (protocol.key, row.key, method): runs.result(row, method, protocol)
@@ -46,7 +46,7 @@ def run(runs: Runs, command: str) -> Page:
 
 
 def _halves(page: Page, protocol: Protocol, rows: tuple[Row, ...], results: Results) -> None:
-    """The two halves of the table for one protocol."""
+    """Add the two halves of the table for one protocol."""
     page.heading(f"{protocol.title[:1].upper()}{protocol.title[1:]}")
     page.text(protocol.words)
     for title, name, printed in (("Rand index", "rand_index", RAND_INDEX), ("Accuracy", "accuracy", ACCURACY)):
@@ -61,7 +61,7 @@ def _halves(page: Page, protocol: Protocol, rows: tuple[Row, ...], results: Resu
 
 
 def footnotes(page: Page, missing: Mapping[str, str]) -> None:
-    """Why columns are empty, one line for each method."""
+    """Add why columns are empty, one line for each method."""
     if missing:
         page.text("Empty:", "; ".join(f"{method}: {why}" for method, why in missing.items()) + ".")
 
@@ -82,11 +82,11 @@ def _cell(result: Result | None, name: str, printed: Printed | None, top: float)
     return shown if printed is None else f"{shown} [{printed}]"
 
 
-# ------------------------------------------------------------------ what it shows
+# ------------------------------------------------------------------ conclusions
 
 
 def _faithful(page: Page, runs: Runs, results: Results) -> None:
-    """Whether Soft-ECM, run as the paper is written, reaches the paper's numbers."""
+    """Report whether Soft-ECM, run as the paper is written, reaches the paper's numbers."""
     rows = runs.rows
     page.heading("Soft-ECM as written: does it reach the paper's Rand index?")
     page.text(
@@ -108,7 +108,7 @@ def _faithful(page: Page, runs: Runs, results: Results) -> None:
 
 
 def _more(result: Result) -> list[str]:
-    """What was chosen, how it stands, the best there was, and what the guard chooses."""
+    """Return the choice, its result, the best possible one, and the guarded choice."""
     if result.sweep is None or result.best is None:
         return ["-", result.missing, "-", "-"]
     sweep, best = result.sweep, result.best
@@ -120,7 +120,7 @@ def _more(result: Result) -> list[str]:
 
 
 def _top(sweep: Sweep) -> float:
-    """The largest mean Rand index of a combination."""
+    """Return the largest mean Rand index of a combination."""
     groups: dict[tuple[object, ...], list[float]] = {}
     names = [name for name in sweep.parameters if name != "random_state"]
     for at, value in enumerate(sweep["rand_index"]):
@@ -137,7 +137,7 @@ def _guarded(sweep: Sweep) -> str:
 
 
 def _tried(runs: Runs, met: list[bool], results: Results) -> list[str]:
-    """A sentence on each row that was not reached."""
+    """Return a sentence about each row that was not reproduced."""
     notes = []
     for row, reached in zip(runs.rows, met, strict=True):
         sweep = results[PAPER.key, row.key, "Soft-ECM"].sweep
@@ -159,14 +159,14 @@ def _tried(runs: Runs, met: list[bool], results: Results) -> list[str]:
 
 
 def _one_cluster(y: NDArray[np.generic]) -> float:
-    """The Rand index of putting everything together."""
+    """Return the Rand index of a single cluster."""
     from softecm.scores import rand_index
 
     return float(rand_index(y, np.zeros(len(y), dtype=int)))
 
 
 def _better(page: Page, rows: tuple[Row, ...], results: Results) -> None:
-    """Whether the recommended way reaches the best printed number of any method."""
+    """Report whether the recommended protocol reaches the best printed number of any method."""
     page.heading("Recommended: does it reach the best Rand index in the paper's row?")
     page.text(
         "Soft-ECM with the settings above, the same for all rows, against the largest Rand index that the paper prints for "
@@ -193,7 +193,7 @@ def _better(page: Page, rows: tuple[Row, ...], results: Results) -> None:
 
 
 def _claims(page: Page, rows: tuple[Row, ...], results: Results, shown: Sequence[Protocol]) -> None:
-    """The sentences of section 5.2.3, computed from the tables."""
+    """Report the claims of section 5.2.3, computed from the tables."""
     page.heading("The paper's summary, computed")
     page.text(
         f"The paper says: on numerical data Soft-ECM has an average Rand index of {CLAIMS['rand_index']:.1%} and accuracy "
@@ -228,7 +228,7 @@ def _is_good(row: Mapping[str, Printed]) -> bool:
 
 
 def _as_printed(protocol: Protocol, row: Row, results: Results) -> dict[str, Printed]:
-    """Our numbers in the paper's form; methods without one are left out, and a Soft-ECM without one is 0."""
+    """Return our numbers in the paper's form; methods without one are skipped, and a Soft-ECM without one is 0."""
     scores = {"Soft-ECM": Printed(0.0, 0.0)}
     for method in USED_BY[row.kind]:
         result = results[protocol.key, row.key, method]
@@ -238,7 +238,7 @@ def _as_printed(protocol: Protocol, row: Row, results: Results) -> dict[str, Pri
 
 
 def _time(page: Page, runs: Runs, rows: tuple[Row, ...], shown: Sequence[Protocol]) -> None:
-    """How long Soft-ECM's runs took, as taken down when they ran."""
+    """Report the recorded times of Soft-ECM's runs."""
     lines = []
     for row in rows:
         sweeps = [runs.sweep(row, "Soft-ECM", protocol) for protocol in shown]

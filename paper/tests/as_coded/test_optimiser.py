@@ -71,7 +71,7 @@ def test_in_single_precision_the_first_round_is_often_the_last(rng: np.random.Ge
     assert found.rounds[:3].tolist() == [1, 1, 1]
     assert (found.rounds[3:] > 1).all()
     left = masses_of(SumOfSquares(x).values(v), sets, beta, Settings())[:3, :, 0]
-    assert -1e-6 < left.min() < 0  # what is left for the empty set, by rounding
+    assert -1e-6 < left.min() < 0  # the rounded rest for the empty set
     on = optimise(SumOfSquares(x), sets, v, beta, lam, Settings(clipped=True, rounds=4))
     assert on.rounds.tolist() == [4] * 6
 

@@ -27,7 +27,7 @@ SRC = Path(softecm_paper.__file__).parent
 
 @pytest.fixture
 def evclust(monkeypatch: pytest.MonkeyPatch) -> list[dict[str, Any]]:
-    """A stand-in for the package that finds two halves; what it was called with."""
+    """A stand-in for the package that finds two halves, and records its calls."""
     calls: list[dict[str, Any]] = []
 
     def found(**given: Any) -> dict[str, Any]:

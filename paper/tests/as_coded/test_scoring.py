@@ -11,7 +11,7 @@ from softecm_paper.as_coded.table import attainable, exchanged
 
 def test_labels_go_by_single_clusters_in_the_order_of_their_coming() -> None:
     own = np.array([[0.1, 0.4], [0.3, 0.2], [0.0, 0.0], [np.nan, np.nan]])
-    assert single_labels(own).tolist() == [0, 1, 1, -1]  # nothing at all counts as the first cluster
+    assert single_labels(own).tolist() == [0, 1, 1, -1]  # zeros count as the first cluster
 
 
 def test_clusters_of_one_majority_become_one() -> None:

@@ -100,7 +100,7 @@ def ratios(changes: Mapping[str, SizeChange | None]) -> dict[str, float]:
 
 
 def magnitudes(rows: NDArray[np.floating]) -> tuple[Magnitude | None, ...]:
-    """Of the columns of a matrix (n, p); empty for wide ones."""
+    """Return the magnitudes of the columns of a matrix (n, p); empty for wide ones."""
     return tuple(map(Magnitude.of, rows.T)) if rows.shape[1] <= WIDE else ()
 
 
@@ -116,7 +116,7 @@ def warn_of_units(changes: Mapping[str, SizeChange | None]) -> None:
 
 
 def _in_words(ratio: float) -> str:
-    """A ratio to two digits.
+    """Return a ratio to two digits, as text.
 
     Examples
     --------

@@ -1,10 +1,10 @@
-"""The paper's experiments as the authors' public code ran them, where that differs from what the paper says.
+"""The paper's experiments as run by the authors' public code, if that differs from the paper.
 
-The code (GitHub, ``armelsoubeiga/Experiments-FUZZIEEE25``) answers what the text leaves open and explains printed numbers
-that the text alone does not lead to. What it did is imitated here, each habit in a module of its own that says so in its
-first sentence, for the sake of comparison alone: nothing outside this folder uses any of it, and without the folder all
-else works as before. Everything is written anew from what that code does; none of its lines are here.
+The code (GitHub, ``armelsoubeiga/Experiments-FUZZIEEE25``) answers questions left open by the text and explains printed
+numbers that the text alone does not give. Each of its habits is imitated in a module, whose first sentence describes
+it, only for comparison: nothing outside this folder uses it, and everything else works without it. All code is written
+from scratch; none of the authors' lines are included.
 """
 
-#: Experiments to whose pages this package adds; each is a module with ``run`` and ``with_others``.
+#: Experiments with pages extended by this package; each is a module with ``run`` and ``with_others``.
 ADDED = ("table", "diamond", "cbf")

@@ -1,7 +1,7 @@
 """Imitates the other columns: evclust for Python at the beta of Soft-ECM, and hard methods at their libraries' defaults.
 
-ECMdd is handed plain distances of numbers, squared ones of series, the share of columns that differ, or raw Soft-DTW with
-gamma 1 between series whose axes are swapped. ECM, ECMdd and CatECM consider all pairs and the whole.
+ECMdd gets plain distances of numbers, squared ones of series, the share of differing columns, or raw Soft-DTW with
+gamma 1 between series with swapped axes. ECM, ECMdd and CatECM consider all pairs and the whole.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ COMMON = {"alpha": 2.0, "delta": 10.0, "type": "pairs", "disp": False}
 
 
 def evidential_labels(row: Row, method: str, data: Prepared, beta: float, seed: int) -> Labels | None:
-    """Labels by evclust's true pignistic probabilities; None where it fails."""
+    """Return labels by evclust's actual pignistic probabilities; None if it fails."""
     from importlib import import_module
 
     function = getattr(import_module(f"evclust.{EVCLUST[method]}"), EVCLUST[method])
@@ -45,14 +45,14 @@ def evidential_labels(row: Row, method: str, data: Prepared, beta: float, seed: 
     with _quiet(seed):
         try:
             result = function(c=row.n_clusters, **options)
-        except Exception as error:  # whatever it is, the experiment takes the run as missing
+        except Exception as error:  # for any error, the experiment counts the run as missing
             logger.warning("%s of evclust on %s, seed %d: %s: %s", method, row.key, seed, type(error).__name__, error)
             return None
     return single_labels(np.asarray(result["betp"], dtype=np.float64))
 
 
 def matrix(row: Row, data: Prepared) -> NDArray[np.float64]:
-    """The dissimilarities that ECMdd gets."""
+    """Return the dissimilarities for ECMdd."""
     from scipy.spatial.distance import pdist, squareform
 
     flat = data.numbers.reshape(len(data.y), -1)
@@ -66,7 +66,7 @@ def matrix(row: Row, data: Prepared) -> NDArray[np.float64]:
 
 
 def hard_labels(row: Row, method: str, data: Prepared, seed: int) -> Labels:
-    """Labels of a hard method that stops after 20 rounds, all else as its library has it."""
+    """Return labels of a hard method limited to 20 iterations, with its library's other defaults."""
     from softecm.baselines import hard_partition
 
     options: dict[str, dict[str, Any]] = {
@@ -82,7 +82,7 @@ def hard_labels(row: Row, method: str, data: Prepared, seed: int) -> Labels:
 
 @contextlib.contextmanager
 def _quiet(seed: int) -> Iterator[None]:
-    """NumPy's shared generator seeded, since evclust draws from it, and put back; remarks of other libraries left out."""
+    """Seed and restore NumPy's global generator, which evclust uses; suppress other libraries' warnings."""
     state = np.random.get_state()  # noqa: NPY002
     np.random.seed(seed)  # noqa: NPY002
     try:

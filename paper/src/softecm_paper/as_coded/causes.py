@@ -1,4 +1,4 @@
-"""What causes what: one habit changed at a time, all others as coded, and where the number goes."""
+"""Effects of the habits: change one at a time, with all others as coded, and report the number."""
 
 from __future__ import annotations
 
@@ -19,16 +19,16 @@ Measure = Callable[[CodedRuns, Row], "float | None"]
 
 @dataclass(frozen=True)
 class Cause:
-    """A habit, what is done in its place, and the mean Rand index of Soft-ECM then."""
+    """A habit, its replacement, and the resulting mean Rand index of Soft-ECM."""
 
     short: str
     text: str
     measure: Measure
-    since: str = "as-coded"  # the variant that it changes in one point
+    since: str = "as-coded"  # the variant of which it changes one point
 
 
 def tell_causes(page: Page, coded: CodedRuns) -> None:
-    """A line for each cause with the row that it moves most, then all of them on all rows, then those of other columns."""
+    """Add a line for each cause with the row it affects most, then all of them on all rows, then those of other columns."""
     page.heading("Change only this")
     page.text(
         "Mean Rand index of Soft-ECM as the paper took it, over the ten runs of the setting that the rule takes. In each "
@@ -61,14 +61,14 @@ def tell_causes(page: Page, coded: CodedRuns) -> None:
 
 
 def _chosen(coded: CodedRuns, row: Row, variant: str, column: str, rule: str = "n_star") -> float | None:
-    """The mean of a column over the runs that a rule takes."""
+    """Return the mean of a column over the runs selected by a rule."""
     table = coded.table(row, VARIANTS[variant])
     best = table.chosen(rule)
     return None if best is None else float(table.at(best[0], best[1], column).mean())
 
 
 def _unchanged(coded: CodedRuns, row: Row, variant: str, since: str) -> float | None:
-    """The mean Rand index with the setting that was taken before the change."""
+    """Return the mean Rand index with the setting selected before the change."""
     best = coded.table(row, VARIANTS[since]).chosen()
     if best is None:
         return None
@@ -124,7 +124,7 @@ CAUSES = (
 
 
 def _tell_others(page: Page, coded: CodedRuns) -> None:
-    """Renaming and axes in the other columns."""
+    """Report renaming and axes in the other columns."""
     lines = []
     for row in coded.runs.rows:
         for method in USED_BY[row.kind]:

@@ -1,4 +1,4 @@
-"""Cylinder, Bell and Funnel as it was coded: short series, raw Soft-DTW, and Adam at a rate that hardly moves anything."""
+"""Cylinder, Bell and Funnel as it was coded: short series, raw Soft-DTW, and Adam at a rate that moves almost nothing."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ STARTS = 6
 
 @dataclass(frozen=True)
 class Panel:
-    """A distance and the settings that the experiment has with it."""
+    """A distance and the experiment's settings for it."""
 
     distance: type[Distance]
     lam: float
@@ -44,14 +44,14 @@ PANELS = {
 
 
 def run(runs: Runs, command: str) -> Page:
-    """The page of this protocol alone."""
+    """Return the page of this protocol alone."""
     page = Page("Cylinder, Bell, Funnel, as coded", command)
     _add(page, runs.options)
     return page
 
 
 def with_others(run_others: Callable[[Runs, str], Page]) -> Callable[[Runs, str], Page]:
-    """The usual page, then what the coded settings find."""
+    """Return the usual page, then the results of the coded settings."""
 
     def run_all(runs: Runs, command: str) -> Page:
         page = run_others(runs, command)
@@ -62,9 +62,9 @@ def with_others(run_others: Callable[[Runs, str], Page]) -> Callable[[Runs, str]
 
 
 def series(seed: int) -> NDArray[np.float64]:
-    """Bells, funnels, cylinders of 40 steps: noise of 0.2, and from step 4 to 9 on a shape of about 20 steps and height 10.
+    """Generate bells, funnels, cylinders of 40 steps: noise 0.2, and a shape of about 20 steps and height 10.
 
-    A shape that would reach beyond the end is cut off there.
+    The shape begins at step 4 to 9, and is truncated at the end.
     """
     rng = np.random.RandomState(seed)
     data = rng.normal(0, NOISE, (3 * EACH, LENGTH))
@@ -80,7 +80,7 @@ def series(seed: int) -> NDArray[np.float64]:
 
 
 def solve(data: NDArray[np.float64], panel: Panel, drawn: NDArray[np.intp]) -> dict[str, list[Any]]:
-    """The masses from one start (clusters,), and how far a coordinate of a prototype went at most."""
+    """Return the masses from one start (clusters,), and the largest change of a prototype's coordinate."""
     x, sets = as_objects(data), Sets(3)
     v = starts(x, sets, drawn[None])
     beta = torch.tensor([2.0], dtype=torch.float64)
@@ -90,7 +90,7 @@ def solve(data: NDArray[np.float64], panel: Panel, drawn: NDArray[np.intp]) -> d
 
 
 def solve_all(data: NDArray[np.float64], name: str, drawn: NDArray[np.intp], options: Options) -> list[dict[str, Any]]:
-    """Every start, those that the journal has taken from there."""
+    """Return the results of all starts, from the journal if available."""
     panel, items = PANELS[name], [f"start {k}" for k in range(len(drawn))]
     path = options.journals / f"cbf-as-coded-{name}-{len(drawn)}.jsonl"
     work = {"data": digest(data, drawn), "panel": repr(panel.settings)}

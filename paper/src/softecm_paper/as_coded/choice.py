@@ -1,7 +1,7 @@
-"""Imitates the choice of beta and lambda: least mean nonspecificity to three digits, the empty set counted as everything.
+"""Imitates the choice of beta and lambda: least mean nonspecificity to three digits, with the empty set as everything.
 
-Runs whose masses are no numbers are left out of the mean. Of several settings that are equal to three digits the one with
-the largest beta is taken, then the one with the smallest lambda.
+Runs with NaN masses are excluded from the mean. Settings equal to three digits are ordered by largest beta, then
+smallest lambda.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from softecm_paper.as_coded.optimiser import Sets
 
 
 def nonspecificity(masses: NDArray[np.floating], sets: Sets, *, with_empty: bool = True) -> NDArray[np.float64]:
-    """Of every run (runs, objects, 1 + sets), from 0 to 1; mass on the empty set counts as mass on all clusters."""
+    """Return the nonspecificity of every run (runs, objects, 1 + sets), 0 to 1; the empty set counts as all clusters."""
     sizes = np.concatenate([[sets.n_clusters if with_empty else 1], sets.sizes])
     total: NDArray[np.float64] = (masses.astype(np.float64) @ np.log(sizes)).mean(1) / np.log(sets.n_clusters)
     return total
@@ -22,7 +22,7 @@ def nonspecificity(masses: NDArray[np.floating], sets: Sets, *, with_empty: bool
 def choose(
     beta: NDArray[np.float64], lam: NDArray[np.float64], values: NDArray[np.float64]
 ) -> tuple[float, float, float] | None:
-    """Beta, lambda and mean value of the setting that is taken; None where no run has a number."""
+    """Return beta, lambda and mean value of the selected setting; None if no run has a number."""
     best: tuple[float, float, float] | None = None
     for b in sorted(set(beta.tolist()), reverse=True):
         for k in sorted(set(lam.tolist())):

@@ -1,4 +1,4 @@
-"""The Diamond as it was coded: 20 rounds of Adam from two drawn objects, and where objects 6 and 7 end up."""
+"""The Diamond as it was coded: 20 iterations of Adam from two random objects, and the results for objects 6 and 7."""
 
 from __future__ import annotations
 
@@ -27,14 +27,14 @@ PLACES = ("∅", "one cluster", "Ω")
 
 
 def run(runs: Runs, command: str) -> Page:
-    """The page of this protocol alone."""
+    """Return the page of this protocol alone."""
     page = Page("The Diamond, as coded", command)
     _add(page)
     return page
 
 
 def with_others(run_others: Callable[[Runs, str], Page]) -> Callable[[Runs, str], Page]:
-    """The usual page, then what the coded optimiser finds."""
+    """Return the usual page, then the results of the coded optimiser."""
 
     def run_all(runs: Runs, command: str) -> Page:
         page = run_others(runs, command)
@@ -45,7 +45,7 @@ def with_others(run_others: Callable[[Runs, str], Page]) -> Callable[[Runs, str]
 
 
 def masses(lam: float, n_starts: int = STARTS) -> NDArray[np.float32]:
-    """The masses of the twelve objects from every start: (starts, objects, sets), in the order ∅, ω2, ω1, Ω."""
+    """Return the masses of the twelve objects from every start: (starts, objects, sets), in the order ∅, ω2, ω1, Ω."""
     from softecm.datasets import load_diamond
 
     x, sets = as_objects(np.asarray(load_diamond().data)), Sets(2)
@@ -57,7 +57,7 @@ def masses(lam: float, n_starts: int = STARTS) -> NDArray[np.float32]:
 
 
 def shares(runs: NDArray[np.float32], number: int) -> dict[str, float]:
-    """In which share of the starts an object's largest mass is on the empty set, on one cluster, on both."""
+    """Return the shares of starts with an object's largest mass on the empty set, on one cluster, on both."""
     places = Counter(PLACES[(0, 1, 1, 2)[k]] for k in runs[:, number - 1].argmax(1))
     return {place: places[place] / len(runs) for place in PLACES}
 

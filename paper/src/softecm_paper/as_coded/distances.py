@@ -1,7 +1,7 @@
 """Imitates the three distances: sums of squares, a sigmoid of codes under the name Hamming, raw Soft-DTW with gamma 0.1.
 
-All of them take objects and prototypes as (steps, channels), a table's columns being its steps, and are written for many
-runs at once: prototypes are (runs, sets, steps, channels), distances (runs, objects, sets).
+All take objects and prototypes as (steps, channels), with a table's columns as steps, for many runs at once: prototypes
+are (runs, sets, steps, channels), distances (runs, objects, sets).
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-SHARE = 1e-6  # what the sigmoid distance adds for every column
+SHARE = 1e-6  # added by the sigmoid distance for every column
 GAMMA = 0.1
 
 
@@ -24,51 +24,51 @@ class Distance(ABC):
 
     @abstractmethod
     def values(self, v: Tensor) -> Tensor:
-        """Distances of all objects to all prototypes: (runs, objects, sets)."""
+        """Return distances of all objects to all prototypes: (runs, objects, sets)."""
 
     @abstractmethod
     def gradient(self, v: Tensor, weights: Tensor) -> Tensor:
-        """The gradient of the distances' sum, each times its weight, for ``v``."""
+        """Return the gradient for ``v`` of the weighted sum of distances."""
 
     @abstractmethod
     def paired(self, a: Tensor, b: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-        """Distances of matching prototypes (runs, pairs) and their gradients for both."""
+        """Return distances of matching prototypes (runs, pairs) and their gradients for both."""
 
     def in_stopping_rule(self, values: Tensor) -> Tensor | None:
-        """The distance as the stopping rule takes it: a mean over steps; None where it is never looked at."""
+        """Return the distance for the stopping rule: a mean over steps; None if unused."""
         return values / self.x.shape[1]
 
 
 class SumOfSquares(Distance):
-    """What the experiments call Euclidean: the squared difference, summed over steps and channels."""
+    """The experiments' Euclidean distance: the squared difference, summed over steps and channels."""
 
     def values(self, v: Tensor) -> Tensor:
-        """Squared differences without the detour over products, so that equal things are at 0."""
+        """Return squared differences, computed directly so that equal values are at 0."""
         x = self.x.flatten(1)
         return torch.cdist(x, v.flatten(2), compute_mode="donot_use_mm_for_euclid_dist").square()
 
     def gradient(self, v: Tensor, weights: Tensor) -> Tensor:
-        """Twice the weighted difference."""
+        """Return twice the weighted difference."""
         pull = weights.transpose(1, 2) @ self.x.flatten(1)  # (runs, sets, steps * channels)
         return 2 * (weights.sum(1)[:, :, None] * v.flatten(2) - pull).reshape(v.shape)
 
     def paired(self, a: Tensor, b: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-        """Squared differences."""
+        """Return squared differences."""
         away = a - b
         return away.square().sum((-1, -2)), 2 * away, -2 * away
 
 
 class SigmoidOfCodes(Distance):
-    """What the experiments call Hamming: the difference of the codes' logistic functions, and a little for every column."""
+    """The experiments' Hamming distance: the difference of the codes' logistic functions, plus a constant per column."""
 
     def values(self, v: Tensor) -> Tensor:
-        """Sums over columns."""
+        """Return sums over columns."""
         columns = self.x.shape[1] * self.x.shape[2]
         x, v = torch.sigmoid(self.x.flatten(1)), torch.sigmoid(v.flatten(2))
         return torch.cdist(x, v, p=1.0) + columns * SHARE
 
     def gradient(self, v: Tensor, weights: Tensor) -> Tensor:
-        """Signs of the differences, times the slope of the logistic function."""
+        """Return signs of the differences, times the slope of the logistic function."""
         x, at = torch.sigmoid(self.x.flatten(1)), torch.sigmoid(v.flatten(2))
         signs = torch.stack(
             [(w.T[:, :, None] * torch.sign(a[:, None] - x)).sum(1) for a, w in zip(at, weights, strict=True)]
@@ -76,7 +76,7 @@ class SigmoidOfCodes(Distance):
         return (signs * at * (1 - at)).reshape(v.shape)
 
     def paired(self, a: Tensor, b: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-        """Sums over columns."""
+        """Return sums over columns."""
         at, other = torch.sigmoid(a), torch.sigmoid(b)
         sign = torch.sign(at - other)
         values = ((at - other).abs() + SHARE).sum((-1, -2))
@@ -84,15 +84,15 @@ class SigmoidOfCodes(Distance):
 
 
 class RawSoftDTW(Distance):
-    """Soft-DTW as it stands, without what makes it a divergence: it can be negative, and is then raised to a power."""
+    """Raw Soft-DTW instead of the divergence: it can be negative, and is then raised to a power."""
 
     def values(self, v: Tensor) -> Tensor:
-        """The last cell of every table."""
+        """Return the last cell of every table."""
         costs = self._costs(v)
         return soft_tables(costs)[-1][-1].to(v.dtype)
 
     def gradient(self, v: Tensor, weights: Tensor) -> Tensor:
-        """How much every pair of steps counts in the alignments, times twice its difference."""
+        """Return the weights of pairs of steps in the alignments, times twice their difference."""
         costs = self._costs(v)
         share = (
             alignments(costs, soft_tables(costs)).to(v.dtype) * weights[..., None, None]
@@ -101,7 +101,7 @@ class RawSoftDTW(Distance):
         return 2 * (share.sum((1, 3))[..., None] * v - pull)
 
     def paired(self, a: Tensor, b: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-        """The last cell of the pairs' tables, and the alignments from both sides."""
+        """Return the last cell of the pairs' tables, and the alignments from both sides."""
         costs = torch.cdist(a, b, compute_mode="donot_use_mm_for_euclid_dist").square()
         tables = soft_tables(costs)
         share = alignments(costs, tables).to(a.dtype)
@@ -110,11 +110,11 @@ class RawSoftDTW(Distance):
         return tables[-1][-1].to(a.dtype), of_a, of_b
 
     def in_stopping_rule(self, values: Tensor) -> None:
-        """Not computed: with every coordinate 0.1 further each round it does not come to a stand."""
+        """Do nothing: with every coordinate changing by 0.1 per iteration, the value never converges."""
         return None
 
     def _costs(self, v: Tensor) -> Tensor:
-        """Squared differences of an object's steps and a prototype's: (runs, objects, sets, steps, steps)."""
+        """Return squared differences of an object's and a prototype's steps: (runs, objects, sets, steps, steps)."""
         n, steps, channels = self.x.shape
         flat = torch.cdist(
             self.x.reshape(-1, channels), v.flatten(1, 2), compute_mode="donot_use_mm_for_euclid_dist"
@@ -123,20 +123,20 @@ class RawSoftDTW(Distance):
 
 
 class RawSoftDTWOfLongSeries(Distance):
-    """The same by the library's own function, for tables of more than a few cells.
+    """The same by the library's own function, for larger tables.
 
-    The function refuses what is no number; here a prototype that has become so has no distance, as in the original.
+    The function raises an error for NaN; here a NaN prototype has a NaN distance, as in the original.
     """
 
     def values(self, v: Tensor) -> Tensor:
-        """Distances of all objects to all prototypes."""
+        """Return distances of all objects to all prototypes."""
         from softecm import soft_dtw
 
         d = soft_dtw(self.x, _numbers(v).flatten(0, 1), gamma=GAMMA)
         return d.reshape(len(self.x), *v.shape[:2]).transpose(0, 1) + _lost(v)[:, None]
 
     def gradient(self, v: Tensor, weights: Tensor) -> Tensor:
-        """By the function's own gradient."""
+        """Return the function's own gradient."""
         from softecm import soft_dtw
 
         at = _numbers(v).flatten(0, 1).clone().requires_grad_()
@@ -145,7 +145,7 @@ class RawSoftDTWOfLongSeries(Distance):
         return slope.reshape(v.shape) + _lost(v)[..., None, None]
 
     def paired(self, a: Tensor, b: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-        """Matching rows and both gradients."""
+        """Return distances of matching rows and both gradients."""
         from softecm import soft_dtw
 
         first, second = (_numbers(t).flatten(0, 1).clone().requires_grad_() for t in (a, b))
@@ -156,22 +156,22 @@ class RawSoftDTWOfLongSeries(Distance):
         return values.detach().reshape(a.shape[:2]) + lost, of_a, of_b
 
     def in_stopping_rule(self, values: Tensor) -> None:
-        """Not computed, as above."""
+        """Do nothing, as above."""
         return None
 
 
 def _lost(v: Tensor) -> Tensor:
-    """0 for prototypes that are numbers, NaN for the others."""
+    """Return 0 for finite prototypes, NaN for the others."""
     return torch.where(v.isfinite().flatten(2).all(2), 0.0, torch.nan).to(v.dtype)
 
 
 def _numbers(v: Tensor) -> Tensor:
-    """The prototypes, zeros in place of those that are not numbers."""
+    """Return the prototypes, with zeros instead of NaN."""
     return torch.where(_lost(v).isnan()[..., None, None], torch.zeros_like(v), v)
 
 
 def soft_tables(costs: Tensor) -> list[list[Tensor]]:
-    """The cells of the Soft-DTW recursion in float64, row by row."""
+    """Return the cells of the Soft-DTW recursion in float64, row by row."""
     costs = costs.double()
     last = costs.shape[-1]
     rows: list[list[Tensor]] = []
@@ -199,7 +199,7 @@ def _soft_minimum(values: list[Tensor]) -> Tensor:
 
 
 def alignments(costs: Tensor, tables: list[list[Tensor]]) -> Tensor:
-    """The gradient of the last cell for every cost."""
+    """Return the gradient of the last cell with respect to every cost."""
     costs = costs.double()
     m, n = len(tables), len(tables[0])
     share = torch.zeros_like(costs)

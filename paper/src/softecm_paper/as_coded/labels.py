@@ -1,9 +1,9 @@
-"""Imitates how masses become labels and labels become scores: single clusters alone, then a renaming, then three digits.
+"""Imitates how masses become labels and labels become scores: single clusters only, then renaming, then three digits.
 
-The pignistic shares are held as whole numbers, so that half a pair's mass for each of its clusters becomes none: the label
-is the cluster of most mass *of its own*, the first of several. Objects without a number get the label -1. Each cluster is
-then renamed to the majority class of its members, and the renamed labels are scored: accuracy is purity, and clusters with
-one majority class have become one before the Rand index is taken.
+The pignistic shares are stored as integers, so that half a pair's mass becomes zero for each of its clusters: the label
+is the cluster with the largest mass *of its own*, the first of ties. NaN objects get the label -1. Each cluster is then
+renamed to the majority class of its members, and the renamed labels are scored: accuracy is purity, and clusters with
+the same majority class are merged before the Rand index is computed.
 """
 
 from __future__ import annotations
@@ -15,14 +15,14 @@ Labels = NDArray[np.intp]
 
 
 def single_labels(own: NDArray[np.floating]) -> Labels:
-    """The cluster of most mass of its own, numbered by first appearance; -1 for objects without a number."""
+    """Return the cluster with the largest mass of its own, numbered by first appearance; -1 for NaN objects."""
     lost = np.isnan(own).all(1)
     best = np.where(np.isnan(own), -np.inf, own).argmax(1)
     return by_appearance(np.where(lost, -1, best))
 
 
 def by_appearance(values: NDArray[np.generic]) -> Labels:
-    """Values numbered in the order in which they come; -1 stays."""
+    """Number values by first appearance; -1 stays."""
     known = values[values != -1] if np.issubdtype(values.dtype, np.integer) else values
     names, first = np.unique(known, return_index=True)
     number = dict(zip(names[np.argsort(first)].tolist(), range(len(names)), strict=True))
@@ -30,9 +30,9 @@ def by_appearance(values: NDArray[np.generic]) -> Labels:
 
 
 def renamed(y: Labels, labels: Labels) -> Labels:
-    """Labels renamed to the majority class of their cluster, by way of a table of all numbers that occur.
+    """Rename labels to the majority class of their cluster, by a table of all numbers that occur.
 
-    With a label -1 the table has one line more, and every number then points to the line before its own.
+    With a label -1 the table has one more row, and every number then refers to the row before its own.
     """
     numbers = np.unique(np.concatenate([y, labels]))
     table = np.zeros((len(numbers), len(numbers)), dtype=np.intp)
@@ -42,7 +42,7 @@ def renamed(y: Labels, labels: Labels) -> Labels:
 
 
 def scored(y: Labels, labels: Labels, *, rename: bool = True) -> dict[str, float]:
-    """Rand index and accuracy to three digits; beside them the plain Rand index."""
+    """Return Rand index and accuracy to three digits, and the plain Rand index."""
     from softecm.scores import rand_index
 
     named = renamed(y, labels) if rename else labels

@@ -1,10 +1,10 @@
-"""Imitates the optimiser: masses, then Adam begun anew, round by round, in single precision and with its way of stopping.
+"""Imitates the optimiser: masses, then a new Adam in each iteration, in single precision, with its stopping rule.
 
-In every round the masses follow from the prototypes (eq. 7), then Adam moves all prototypes. Its steps end when the cost
-changes by less than a tenth of what it was, which is tested before a second step is taken and nearly always so. Rounds end
-when the value below changes by less than a threshold, *or is not a number*: the comparison that lets it go on is then
-false. The mass left for the empty set is one less the rounded sum of the others, and in single precision often
--6e-8; to the power of a beta that is not whole that is not a number, and the first round is the last.
+In every iteration the masses follow from the prototypes (eq. 7), then Adam moves all prototypes. Its steps end when the
+cost changes by less than a tenth, which is tested before a second step and nearly always true. Iterations end when the
+value below changes by less than a threshold, *or is NaN*: the comparison for continuing is then false. The mass of the
+empty set is one minus the rounded sum of the others, and in single precision often -6e-8; a fractional power of it is
+NaN, and the first iteration is the last.
 """
 
 from __future__ import annotations
@@ -24,28 +24,28 @@ from softecm_paper.as_coded.distances import Distance
 
 @dataclass(frozen=True)
 class Settings:
-    """What is the same in all runs of a sweep; as in the experiment on real data."""
+    """Settings common to all runs of a sweep; as in the experiment on real data."""
 
     alpha: float = 2.0
     delta: float = 10.0
     rate: float = 0.1
-    steps: int = 10  # of a round, at most
+    steps: int = 10  # maximum per iteration
     step_tol: float = 0.1  # of the cost, relative
     rounds: int = 20
     round_tol: float = 1e-3  # absolute
-    clipped: bool = False  # True: rounding does not leave a negative mass for the empty set
+    clipped: bool = False  # True: clip negative masses of the empty set caused by rounding
 
 
 @dataclass(frozen=True)
 class Sets:
-    """The sets of clusters in the experiments' order: as binary numbers, the first cluster counting most."""
+    """The sets of clusters in the experiments' order: as binary numbers, with the first cluster as the leading digit."""
 
     n_clusters: int
     largest: int = 2
 
     @cached_property
     def members(self) -> NDArray[np.bool_]:
-        """Which clusters are in which set: (sets, clusters), the empty set left out."""
+        """Return which clusters are in which set: (sets, clusters), without the empty set."""
         rows = np.array(list(product([False, True], repeat=self.n_clusters)))
         sizes = rows.sum(1)
         small: NDArray[np.bool_] = rows[(sizes > 0) & (sizes <= self.largest)]
@@ -53,25 +53,25 @@ class Sets:
 
     @cached_property
     def sizes(self) -> NDArray[np.intp]:
-        """How many clusters a set has."""
+        """Return the number of clusters of each set."""
         sizes: NDArray[np.intp] = self.members.sum(1)
         return sizes
 
     @cached_property
     def singles(self) -> NDArray[np.intp]:
-        """For every cluster, where its own set stands."""
+        """Return the position of each cluster's own set."""
         return np.array([np.flatnonzero(self.members[:, k] & (self.sizes == 1))[0] for k in range(self.n_clusters)])
 
     @cached_property
     def ties(self) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-        """All pairs of a set and the place of one of its clusters' own sets, a cluster with itself among them."""
+        """Return all pairs of a set and the position of one of its clusters' own sets, including a cluster with itself."""
         of, cluster = np.nonzero(self.members)
         return of, self.singles[cluster]
 
 
 @dataclass(frozen=True, eq=False)
 class Outcome:
-    """Where the runs ended."""
+    """The final state of the runs."""
 
     masses: Tensor  # (runs, objects, 1 + sets), the empty set first
     prototypes: Tensor  # (runs, sets, steps, channels)
@@ -79,7 +79,7 @@ class Outcome:
 
 
 def starts(x: Tensor, sets: Sets, drawn: NDArray[np.intp]) -> Tensor:
-    """Prototypes at the drawn objects (runs, clusters), each set at the mean of its clusters'."""
+    """Place prototypes at the drawn objects (runs, clusters), each set at the mean of its clusters'."""
     own = x[torch.as_tensor(drawn)]  # (runs, clusters, steps, channels)
     return torch.stack([own[:, torch.as_tensor(row)].mean(1) for row in sets.members], dim=1)
 
@@ -97,9 +97,9 @@ def optimise(
 
     Parameters
     ----------
-    v : (runs, sets, steps, channels), where they start
+    v : (runs, sets, steps, channels), initial prototypes
     beta, lam : (runs,), float64
-    report : told how many runs go on, once a round
+    report : called with the number of active runs once per iteration
     """
     runs, dtype = len(v), v.dtype
     masses = torch.zeros((runs, len(distance.x), 1 + len(sets.sizes)), dtype=dtype)
@@ -121,7 +121,7 @@ def optimise(
 
 
 def masses_of(d: Tensor, sets: Sets, beta: Tensor, settings: Settings) -> Tensor:
-    """Equation 7 in float64, kept in the distances' precision; where distances are 0 their sets share an object's mass."""
+    """Compute eq. 7 in float64, returned in the distances' precision; sets at distance 0 share an object's mass."""
     power = (-1 / (beta - 1))[:, None, None]
     sizes = torch.as_tensor(sets.sizes, dtype=torch.float64)
     weights = sizes ** (settings.alpha * power) * d.double() ** power
@@ -144,7 +144,7 @@ def _weights(sets: Sets, masses: Tensor, beta: Tensor, alpha: float) -> Tensor:
 def _adam(
     distance: Distance, sets: Sets, v: Tensor, d: Tensor, masses: Tensor, beta: Tensor, lam: Tensor, settings: Settings
 ) -> tuple[Tensor, Tensor]:
-    """One round's steps: the prototypes where they end, and their distances."""
+    """Run one iteration's steps: return the final prototypes, and their distances."""
     v, d = v.clone(), d.clone()
     weights, lam = _weights(sets, masses, beta, settings.alpha), lam.to(v.dtype)
     first, second = torch.zeros_like(v), torch.zeros_like(v)
@@ -161,7 +161,7 @@ def _adam(
         tied, pulls = _ties(distance, sets, v[moving])
         now = (weights[moving] * d[moving]).sum((1, 2)) + lam[moving] * tied
         change = (cost - now).abs() / cost
-        # A cost that is not a number stays so: the other steps would change nothing that is looked at.
+        # A NaN cost stays NaN: further steps would have no visible effect.
         on = ~(change < settings.step_tol) & ~now.isnan()
         moving, cost, pulls = moving[on], now[on], pulls[on]
         if not len(moving):
@@ -170,7 +170,7 @@ def _adam(
 
 
 def _ties(distance: Distance, sets: Sets, v: Tensor) -> tuple[Tensor, Tensor]:
-    """The sum over sets of the distances from their clusters' prototypes, a cluster's own among them, and its gradient."""
+    """Return the sum of distances between sets' and clusters' prototypes, a cluster's own included, and its gradient."""
     of, single = (torch.as_tensor(index) for index in sets.ties)
     values, from_single, from_set = distance.paired(v[:, single], v[:, of])
     gradient = torch.zeros_like(v).index_add_(1, single, from_single).index_add_(1, of, from_set)
@@ -187,10 +187,10 @@ def _stopping_value(
     settings: Settings,
     number: int,
 ) -> Tensor:
-    """What must stand still: lambda squared where delta squared is due, counted once a set, and means for distances."""
+    """Return the value that must converge: lambda squared instead of delta squared, once per set, means as distances."""
     exponent, lam = beta.to(d.dtype)[:, None], lam.to(d.dtype)
     empty = len(sets.sizes) * lam**2 * (masses[:, :, 0] ** exponent).sum(1)
     weights, looked_at = _weights(sets, masses, beta, settings.alpha), distance.in_stopping_rule(d)
     if looked_at is None:
-        return number + 0 * (weights.sum((1, 2)) + empty)  # moves every round, unless it is no number
+        return number + 0 * (weights.sum((1, 2)) + empty)  # changes in every iteration, unless it is NaN
     return (weights * looked_at).sum((1, 2)) + empty

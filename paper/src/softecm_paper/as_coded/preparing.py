@@ -1,7 +1,6 @@
 """Imitates how the data were read: raw numbers, codes in the order of sorted text with ``?`` among them, swapped axes.
 
-Classes are numbered in the order in which they come. Series are handed on as (channels, steps), where (steps, channels)
-is meant.
+Classes are numbered by first appearance. Series are passed as (channels, steps) instead of (steps, channels).
 """
 
 from __future__ import annotations
@@ -28,7 +27,7 @@ DISTANCES: dict[str, type[Distance]] = {
 
 @dataclass(frozen=True, eq=False)
 class Prepared:
-    """A row's objects: as text where they are categories, as numbers, and their classes."""
+    """A row's objects: categories as text and as codes, or numbers, and their classes."""
 
     X: NDArray[Any]  # (n, columns), text for categories; (n, channels, steps) for series
     numbers: NDArray[np.float64]  # the same, codes for categories
@@ -36,7 +35,7 @@ class Prepared:
 
 
 def prepare(row: Row, *, swapped: bool = True) -> Prepared:
-    """A row's data; a missing data set says how to get it."""
+    """Return a row's data; the error for a missing data set says how to get it."""
     bunch = row.loader()
     y = by_appearance(np.asarray(bunch.target))
     if row.kind == "categorical":
@@ -50,16 +49,16 @@ def prepare(row: Row, *, swapped: bool = True) -> Prepared:
 
 
 def codes(text: NDArray[np.str_]) -> NDArray[np.float64]:
-    """Column by column the place of a value among the sorted ones."""
+    """Return each value's index among the sorted values of its column."""
     return np.column_stack([np.unique(column, return_inverse=True)[1] for column in text.T]).astype(np.float64)
 
 
 def distance_to(row: Row, data: Prepared, dtype: torch.dtype = torch.float32) -> Distance:
-    """The distance that was used for a row, from its objects."""
+    """Return the distance used for a row, from its objects."""
     return DISTANCES[row.metric](as_objects(data.numbers, dtype))
 
 
 def as_objects(numbers: NDArray[np.float64], dtype: torch.dtype = torch.float32) -> Tensor:
-    """(n, steps, channels); the columns of a table are its steps."""
+    """Return objects (n, steps, channels); the columns of a table are its steps."""
     x = torch.tensor(numbers, dtype=dtype)
     return x[:, :, None] if x.ndim == 2 else x

@@ -1,4 +1,4 @@
-"""A bar for long work, and a sentence on what is kept when it is stopped."""
+"""A progress bar, and a message about saved work after an interruption."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from softecm.selection.sweeping import SweepInterrupted
 
 @contextmanager
 def says_where_to_continue(path: Path) -> Iterator[None]:
-    """Ctrl-C says what is kept."""
+    """Report what is saved after Ctrl-C."""
     try:
         yield
     except KeyboardInterrupt as error:
@@ -20,7 +20,7 @@ def says_where_to_continue(path: Path) -> Iterator[None]:
 
 @contextmanager
 def bar(text: str, total: int, *, shown: bool) -> Iterator[Callable[[int], object]]:
-    """A bar on the screen, told how much more is done."""
+    """Show a progress bar that is advanced by the given function."""
     if not shown:
         yield lambda n: None
         return

@@ -1,4 +1,4 @@
-"""Runs as they were coded, and the runs of the other protocols scored in the same way: each once, kept in journals."""
+"""Runs as they were coded, and the runs of the other protocols scored alike: each once, saved in journals."""
 
 from __future__ import annotations
 
@@ -27,24 +27,24 @@ SCORES = ("rand", "accuracy", "plain")
 
 @dataclass(frozen=True, eq=False)
 class Cell:
-    """A method on a row: one value a run that has one."""
+    """A method on a row: one value per run."""
 
-    rand: NDArray[np.float64]  # after clusters are renamed to their majority class
+    rand: NDArray[np.float64]  # after renaming clusters to their majority class
     accuracy: NDArray[np.float64]
-    plain: NDArray[np.float64]  # Rand index of the clusters as they are
-    missing: str = ""  # why there is no number
+    plain: NDArray[np.float64]  # Rand index of the original clusters
+    missing: str = ""  # reason for a missing number
 
 
 NOTHING = np.empty(0)
 
 
 def absent(why: str) -> Cell:
-    """No number, and the reason."""
+    """Return a cell without a number, with the reason."""
     return Cell(NOTHING, NOTHING, NOTHING, why)
 
 
 class CodedRuns:
-    """All that the pages of this protocol need; asked for twice, computed once."""
+    """All results for the pages of this protocol; each is computed once."""
 
     def __init__(self, runs: Runs) -> None:
         self.runs, self.options = runs, runs.options
@@ -52,7 +52,7 @@ class CodedRuns:
         self._tables: dict[tuple[object, ...], Table] = {}
 
     def data(self, row: Row, *, swapped: bool = True) -> Prepared:
-        """A row's data as the experiments read them."""
+        """Return a row's data as read by the experiments."""
         key = (row.key, swapped)
         if key not in self._data:
             self._data[key] = prepare(row, swapped=swapped)
@@ -61,7 +61,7 @@ class CodedRuns:
     def table(
         self, row: Row, variant: Variant = AS_CODED, replay: int = 0, only: tuple[float, float] | None = None
     ) -> Table:
-        """The whole grid of Soft-ECM on a row, or one setting of it; another replay is the same from other starts."""
+        """Return the whole grid of Soft-ECM on a row, or one setting of it; other replays have other starts."""
         key = (row.key, variant.key, replay, only)
         if key not in self._tables:
             grid = PAPER.small if self.options.grid == "small" else PAPER.full
@@ -79,7 +79,7 @@ class CodedRuns:
         return self._tables[key]
 
     def cell(self, row: Row, method: str) -> Cell:
-        """A method on a row, as coded."""
+        """Return a method's results on a row, as coded."""
         if method == "Soft-ECM":
             return self._chosen(row)
         if find_spec("sklearn" if method == "K-Means" else PACKAGE[method]) is None:
@@ -93,12 +93,12 @@ class CodedRuns:
         return self.evclust(row, method, best[0])
 
     def evclust(self, row: Row, method: str, beta: float, *, swapped: bool = True) -> Cell:
-        """An evidential method of evclust for Python on a row."""
+        """Return results of an evidential method of evclust for Python on a row."""
         data, name = self.data(row, swapped=swapped), f"as-coded-beta{beta:g}" + ("" if swapped else "-right-axes")
         return self._each(row, method, name, data.y, lambda seed: evidential_labels(row, method, data, beta, seed))
 
     def ours(self, row: Row, method: str, beta: float) -> Cell:
-        """Our own estimator of an evidential method with the same settings, beside evclust's."""
+        """Return results of our own estimator with the same settings as evclust's."""
         data = self.runs.objects(row, PAPER)
         model = PAPER.estimator(row, method, self.options.device).set_params(beta=beta)
         name = f"ours-beta{beta:g}"
@@ -112,7 +112,7 @@ class CodedRuns:
         )
 
     def beside(self, row: Row, method: str, protocol: Protocol) -> Cell:
-        """What another protocol chose for a method, scored in both ways."""
+        """Return results selected by another protocol, scored in both ways."""
         result = self.runs.result(row, method, protocol)
         if result.missing:
             return absent(result.missing)
@@ -150,7 +150,7 @@ class CodedRuns:
         labels: Callable[[int], Labels | None],
         seeds: int | None = None,
     ) -> Cell:
-        """The scores of every run, those that the journal has taken from there; runs without labels are left out."""
+        """Return the scores of every run, from the journal if available; runs without labels are skipped."""
         y, seeds = by_appearance(np.asarray(classes)), seeds or self.options.seeds
         path = self.options.journals / f"{row.key}-{method}-{name}-scores-{seeds}.jsonl"
         items = [f"seed {seed}" for seed in range(seeds)]
@@ -175,6 +175,6 @@ def _cell(scores: Mapping[str, NDArray[np.float64]]) -> Cell:
 
 def _fitted(model: object, X: object) -> Labels:
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # merged clusters are told of on the page
+        warnings.simplefilter("ignore")  # merged clusters are reported on the page
         labels: Labels = model.fit(X).labels_  # type: ignore[attr-defined]
     return labels

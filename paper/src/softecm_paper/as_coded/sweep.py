@@ -1,4 +1,4 @@
-"""The grid of a row, ten betas by ten lambdas by ten runs, one run of all settings after the other, in a journal."""
+"""The grid of a row, ten betas by ten lambdas by ten runs, one run of all settings after another, in a journal."""
 
 from __future__ import annotations
 
@@ -25,29 +25,29 @@ COLUMNS = ("rand", "accuracy", "plain", "pignistic", "n_star", "n_printed", "rou
 
 @dataclass(frozen=True)
 class Variant:
-    """What is changed, and nothing else; by default nothing."""
+    """The changes to the coded settings; none by default."""
 
     key: str = "as-coded"
     settings: Settings = field(default_factory=Settings)
     replacement: bool = True  # starts may repeat
-    codes: bool = True  # the sigmoid of codes for categories; False: the share of columns that differ, relaxed
-    swapped: bool = field(default=True, repr=False)  # channels and steps of series; the key says it in journals
+    codes: bool = True  # the sigmoid of codes for categories; False: the share of differing columns, relaxed
+    swapped: bool = field(default=True, repr=False)  # channels and steps of series; part of the key in journals
 
 
 @dataclass(frozen=True, eq=False)
 class Table:
-    """All runs of a row: one value a run in each column."""
+    """All runs of a row: one value per run in each column."""
 
     beta: NDArray[np.float64]
     lam: NDArray[np.float64]
     columns: dict[str, NDArray[np.float64]]
 
     def chosen(self, column: str = "n_star") -> tuple[float, float, float] | None:
-        """The setting that the rule takes, and its value."""
+        """Return the setting selected by the rule, and its value."""
         return choose(self.beta, self.lam, self.columns[column])
 
     def at(self, beta: float, lam: float, column: str) -> NDArray[np.float64]:
-        """The runs of one setting."""
+        """Return the runs of one setting."""
         values: NDArray[np.float64] = self.columns[column][(self.beta == beta) & (self.lam == lam)]
         return values
 
@@ -62,12 +62,12 @@ def run_row(
     done: Callable[[int], object] = lambda n: None,
     only: tuple[float, float] | None = None,
 ) -> Table:
-    """Every run of a row, those that the journal has taken from there.
+    """Return all runs of a row, from the journal if available.
 
     Parameters
     ----------
-    done : told how many runs are finished, when some are
-    only : the one (beta, lam) of the grid to run, from the starts that it has in the whole grid
+    done : called with the number of runs as they finish
+    only : a single (beta, lam) of the grid to run, from its starts in the whole grid
     """
     settings = [(b, k) for b in grid["beta"] for k in grid["lam"]]
     chosen = list(range(len(settings))) if only is None else [settings.index(only)]
@@ -94,14 +94,14 @@ def _solve(
     drawn: NDArray[np.intp],
     variant: Variant,
 ) -> tuple[Outcome, Sets]:
-    """One run of every setting, each from a start of its own."""
+    """Run every setting once, each from its own start."""
     distance, sets = _distance(row, data, variant), Sets(row.n_clusters)
     v = starts(distance.x, sets, drawn)
     return optimise(distance, sets, v, torch.as_tensor(beta), torch.as_tensor(lam), variant.settings), sets
 
 
 def draw(n: int, runs: int, c: int, seed: int, *, replacement: bool) -> NDArray[np.intp]:
-    """The objects that runs start at; the experiments had no seed, ours is the number of the run."""
+    """Return the initial objects of runs; the experiments had no seed, ours is the number of the run."""
     rng = np.random.RandomState(seed)
     if replacement:
         return rng.randint(n, size=(runs, c)).astype(np.intp)
@@ -118,7 +118,7 @@ def _distance(row: Row, data: Prepared, variant: Variant) -> Distance:
 
 
 def _judge(outcome: Outcome, sets: Sets, y: Labels) -> dict[str, list[float | None]]:
-    """The columns of a journal's line; None for what is no number."""
+    """Return the columns of a journal's line; None for NaN."""
     masses = outcome.masses.numpy()
     shares = sets.members / sets.sizes[:, None]
     columns: dict[str, list[float | None]] = {name: [] for name in COLUMNS}

@@ -1,4 +1,4 @@
-"""Table 2 as it was coded: every cell beside the printed one, the three protocols side by side, and what causes what."""
+"""Table 2 as it was coded: every cell beside the printed one, the three protocols side by side, and the causes."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ from softecm_paper.table import footnotes
 
 HALVES = (("Rand index", "rand", RAND_INDEX), ("Accuracy", "accuracy", ACCURACY))
 NEAR, DEVIATIONS = 0.03, 2.0
-REPLAYS = 4  # of a row with a cell that is not met
-ALIKE = 0.015  # of a mean or a deviation, for columns that seem exchanged
+REPLAYS = 4  # of a row with a cell that does not agree
+ALIKE = 0.015  # of a mean or a deviation, for columns that seem swapped
 Cells = dict[tuple[str, str], Cell]  # (row, method)
 
 
 class Unmet(NamedTuple):
-    """A printed number that is not met."""
+    """A printed number that is not reproduced."""
 
     row: Row
     method: str
@@ -36,7 +36,7 @@ class Unmet(NamedTuple):
 
 
 def run(runs: Runs, command: str) -> Page:
-    """The page of this protocol alone."""
+    """Return the page of this protocol alone."""
     page = Page("Table 2, as coded", command)
     coded = CodedRuns(runs)
     _as_coded(page, coded)
@@ -45,7 +45,7 @@ def run(runs: Runs, command: str) -> Page:
 
 
 def with_others(run_others: Callable[[Runs, str], Page]) -> Callable[[Runs, str], Page]:
-    """The table of the other protocols, then this one, then all side by side and what causes the differences."""
+    """Return the table of the other protocols, then this one, then all side by side and the causes of differences."""
 
     def run_all(runs: Runs, command: str) -> Page:
         page = run_others(runs, command)
@@ -59,7 +59,7 @@ def with_others(run_others: Callable[[Runs, str], Page]) -> Callable[[Runs, str]
 
 
 def _as_coded(page: Page, coded: CodedRuns) -> Cells:
-    """Both halves of the table, how many cells are met, and those that are not."""
+    """Add both halves of the table, the number of cells reproduced, and the others."""
     rows = coded.runs.rows
     page.heading("As coded")
     page.text(
@@ -101,7 +101,7 @@ def _as_coded(page: Page, coded: CodedRuns) -> Cells:
 
 
 def agrees(values: NDArray[np.float64], printed: Printed) -> bool:
-    """Whether a mean is near enough to the printed one."""
+    """Whether a mean is close enough to the printed one."""
     return bool(abs(values.mean() - printed.mean) <= max(NEAR, DEVIATIONS * printed.deviation) + 1e-9)
 
 
@@ -114,7 +114,7 @@ def _shown(values: NDArray[np.float64]) -> str:
 
 
 def _deviation(values: NDArray[np.float64]) -> float:
-    """The deviation as R computes it; none of a single run."""
+    """Return the deviation as computed by R; 0 for a single run."""
     return float(values.std(ddof=1)) if len(values) > 1 else 0.0
 
 
@@ -130,7 +130,7 @@ def _tell_unmet(page: Page, coded: CodedRuns, cells: Cells, unmet: list[Unmet]) 
 
 
 def _reason(coded: CodedRuns, cells: Cells, cell: Unmet) -> str:
-    """A measured reason, or that the cell is open."""
+    """Return a measured reason, or that the cell is unexplained."""
     other = exchanged(cells, cell.row, cell.method)
     if other:
         ours = cells[cell.row.key, other]
@@ -164,7 +164,7 @@ def _reason(coded: CodedRuns, cells: Cells, cell: Unmet) -> str:
 
 
 def exchanged(cells: Cells, row: Row, method: str) -> str:
-    """The method whose printed numbers are ours of this one, and the other way round; nothing where there is none."""
+    """Return the method whose printed numbers are ours of this one, and vice versa; "" if there is none."""
     for other in USED_BY[row.kind]:
         pairs = ((method, other), (other, method)) if other != method else ()
         agreements = [
@@ -179,12 +179,12 @@ def exchanged(cells: Cells, row: Row, method: str) -> str:
 
 
 def _close(values: NDArray[np.float64], printed: Printed) -> bool:
-    """Whether mean and deviation are the printed ones but for a last digit."""
+    """Whether mean and deviation are the printed ones up to the last digit."""
     return bool(abs(values.mean() - printed.mean) <= ALIKE and abs(_deviation(values) - printed.deviation) <= ALIKE)
 
 
 def attainable(x: NDArray[np.float64], y: NDArray[np.float64], at: float) -> float:
-    """The largest mean of ``y`` in any mixture of these points whose ``x`` has the mean ``at``."""
+    """Return the largest mean of ``y`` in any mixture of these points whose ``x`` has the mean ``at``."""
     points = np.unique(np.column_stack([x, y]), axis=0)
     low, high = points[points[:, 0] <= at], points[points[:, 0] >= at]
     if not len(low) or not len(high):
@@ -195,13 +195,13 @@ def attainable(x: NDArray[np.float64], y: NDArray[np.float64], at: float) -> flo
 
 
 def _spreads(table: Table, column: str) -> NDArray[np.float64]:
-    """The deviation of every setting's runs."""
+    """Return the deviation of every setting's runs."""
     settings = sorted(set(zip(table.beta.tolist(), table.lam.tolist(), strict=True)))
     return np.array([_deviation(table.at(beta, lam, column)) for beta, lam in settings])
 
 
 def _tell_choices(page: Page, coded: CodedRuns) -> None:
-    """Which setting was taken, how many rounds its runs had, and how our own estimators stand at that beta."""
+    """Report the selected setting, its number of iterations, and our own estimators' results at that beta."""
     page.heading("What was chosen, and how long the runs were")
     lines = []
     for row in coded.runs.rows:
@@ -237,7 +237,7 @@ def _tell_choices(page: Page, coded: CodedRuns) -> None:
 
 
 def _side_by_side(page: Page, coded: CodedRuns, cells: Cells) -> None:
-    """Three protocols, renamed and plain Rand index and accuracy of each, one line a printed cell."""
+    """Add three protocols, renamed and plain Rand index and accuracy of each, one line per printed cell."""
     page.heading("Three protocols side by side")
     page.text(
         "Rand index after clusters are renamed to their majority class, as the paper's was taken, then of the clusters as "
