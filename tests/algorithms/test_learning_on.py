@@ -283,7 +283,7 @@ def test_a_prior_knows_other_categories(before, now):
 
 def test_a_prior_of_other_columns_is_refused_by_their_names():
     last = SoftECM(3, random_state=0).fit(priced(60, 0, list("xy")).rename(columns={"a": "c"}))
-    with pytest.raises(ValueError, match=r"It lacks 'a'\. Give a model of the same columns"):
+    with pytest.raises(ValueError, match=r"It lacks 'a'\. Pass a model of the same columns"):
         SoftECM(3, random_state=0).fit(priced(60, 0, list("xy")), prior=last)
 
 

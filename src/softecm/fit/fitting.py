@@ -201,10 +201,10 @@ def _clusters_of_prior(objects: Objects[object], prior: PrototypeModel, c: int) 
         columns = f" It lacks {some_of(new)}." if (new := _only_in(objects.space, prior.space)) else ""
         raise ValueError(
             f"prior must be a model of objects like these, with prototypes of shape {now} in {ours}; got one with "
-            f"prototypes of shape {before} in {theirs}.{columns} Give a model of the same columns, or leave prior out."
+            f"prototypes of shape {before} in {theirs}.{columns} Pass a model of the same columns, or leave prior out."
         )
     if gone := _only_in(prior.space, objects.space):
-        warn(f"X lacks these columns of prior: {some_of(gone)}. Its clusters count in the others.", UserWarning)
+        warn(f"X lacks these columns of prior: {some_of(gone)}. Its clusters are compared in the others.", UserWarning)
     if prior.focal.n_clusters != c:
         raise ValueError(
             f"prior must have n_clusters={c} clusters; got a model with {prior.focal.n_clusters}. Each new cluster "
@@ -225,7 +225,7 @@ def _check_alike(objects: Objects[object], last: PrototypeModel) -> None:
     if type(last.space) is not type(objects.space) or before != now:
         raise ValueError(
             f"warm_start must be given objects like those of the last fit, with prototypes of shape {before}; got "
-            f"objects with prototypes of shape {now}. Give the same columns, or set warm_start=False to start over."
+            f"objects with prototypes of shape {now}. Pass the same columns, or set warm_start=False to start over."
         )
 
 
