@@ -91,7 +91,7 @@ def test_a_group_that_moves_in_one_of_many_columns_is_said_at_once():
     model.partial_fit(later)  # no warning
     later.loc[later["kind"] == "y", "c1"] += 3.0
     with pytest.warns(
-        DriftWarning, match=rf"objects of cluster group {moved} lie [23]\S* of their own spreads .* in c1:"
+        DriftWarning, match=rf"objects of group {moved} in this batch lie [23]\S* standard deviations .* in c1:"
     ):
         model.partial_fit(later)
     assert model.drift_.max() < 0.5

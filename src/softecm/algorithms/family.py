@@ -550,17 +550,16 @@ class LinkableFamily(PrototypeFamily):
         if steps[-1].max(initial=0.0) > (steps[0].max(initial=0.0) if len(steps) > 1 else 0.0):
             furthest = int((self.drift_ - unsure).argmax())
             messages.append(
-                f"{names[furthest]} has moved by {self.drift_[furthest]:.2g} times the usual distance of "
-                "an object to its cluster since the first batch (drift_): earlier statements about it may no "
-                "longer hold. Refit to measure from here."
+                f"{names[furthest]} has moved by {self.drift_[furthest]:.2g} times the median distance of an object to "
+                "its cluster since the first batch (drift_): earlier descriptions of it may no longer hold. Fit again to "
+                "measure drift from here."
             )
         if jump is not None:
             called = self.model_.space.number_names
             column = called[jump.coordinate] if called else f"coordinate {jump.coordinate}"
             messages.append(
-                f"this batch's objects of {names[jump.cluster]} lie {jump.spreads:.2g} of their own "
-                f"spreads from the cluster's earlier place, in {column}: check whether they are still the same "
-                "group."
+                f"the objects of {names[jump.cluster]} in this batch lie {jump.spreads:.2g} standard deviations from "
+                f"its earlier position in {column}: check whether they are still the same group."
             )
         if messages:
             warn(" ".join(messages), DriftWarning)
