@@ -327,7 +327,7 @@ def own_model(objects: Objects[object], shape: GroupShape, chosen: Settings, *, 
 
 
 def _neighbours(singles: PrototypeModel, held: Floats) -> FocalSets:
-    """Return each cluster, and the pairs with no other cluster nearer to their middle; ``held`` is between two."""
+    """Return each cluster, and the pairs with no other cluster nearer to their middle; ``held``: weight in between."""
     c, centers = len(singles.prototypes), singles.prototypes
     middles = (centers[:, None] + centers) / 2
     d = singles.distances(middles.reshape(c * c, -1)).numpy().reshape(c, c, c)
