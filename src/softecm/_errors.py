@@ -32,7 +32,7 @@ def check_there(path: str | os.PathLike[str]) -> None:
     if not os.path.lexists(path):
         raise NotThere(f"{path} does not exist: check its name and the folder you are in.")
     if os.path.exists(path) and not os.path.isfile(path):
-        raise ReadError(f"{path} is a pipe or a device, which can't be read twice: save what it gives in a file first.")
+        raise ReadError(f"{path} is a pipe or a device, which can't be read twice: save its content to a file first.")
 
 
 def shown(value: object, most: int = 80) -> str:

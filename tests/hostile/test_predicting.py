@@ -307,7 +307,7 @@ def test_unseen_categories_are_warned_about(hostile_case: Count) -> None:
         model.predict_partition(new)
     with pytest.warns(UnseenCategoryWarning, match="1 of 1 object has a category"):
         model.predict(new.head(1))
-    with pytest.raises(ValueError, match=r"column 'ok' must hold what it held in fit \(text\); got number"):
+    with pytest.raises(ValueError, match=r"column 'ok' must have the same type as in fit \(text\); got number"):
         model.predict(table.assign(ok=0.37))
     hostile_case()
 

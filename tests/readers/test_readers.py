@@ -200,7 +200,7 @@ def test_rows_without_a_series_and_times_of_two_kinds_are_refused(tmp_path: Path
     with pytest.raises(ReadError, match=r"column s of .* must name a series in every row"):
         read(tmp_path / "long.parquet", ReadOptions(series_id="s", time="t", value=("v",)))
     frame.assign(s="a", t=[1, "soon"]).to_excel(tmp_path / "long.xlsx", index=False)
-    with pytest.raises(ReadError, match=r"column t of .* must hold times of one kind"):
+    with pytest.raises(ReadError, match=r"column t of .* must hold times of one type"):
         read(tmp_path / "long.xlsx", ReadOptions(series_id="s", time="t", value=("v",)))
 
 

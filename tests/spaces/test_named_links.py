@@ -44,7 +44,7 @@ def test_where_names_are_found():
     ("data", "pair", "said"),
     [
         (X, ("n1", "n2"), r"must_link must hold numbers of objects, counted from 0; got 'n1'.*index names them"),
-        (FRAME, ("n1", "n100"), r"must_link must name objects of X; got 'n100', which is none\. Did you mean n10\?"),
+        (FRAME, ("n1", "n100"), r"must_link must name objects of X; got 'n100', which is not one\. Did you mean n10\?"),
         (FRAME.rename(index={"n2": "n1"}), ("n1", "n3"), r"must name one object each; got 'n1', the name of 2"),
     ],
 )

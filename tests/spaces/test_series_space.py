@@ -60,7 +60,7 @@ def test_keys_tell_padding_from_values():
         (np.array(3.0), "X must hold at least one series; got none"),
         (np.ones(4), r"shape \(steps, channels\); got 0 dimensions in series 1"),
         (np.ones((2, 3, 4, 5)), r"shape \(steps, channels\); got 3 dimensions in series 1"),
-        ([[[1.0, 2.0], [3.0]]], "steps of unequal size in series 1 .*Mark what is missing with NaN"),
+        ([[[1.0, 2.0], [3.0]]], "steps of unequal size in series 1 .*Mark missing values with NaN"),
         ([np.full((3, 1), 1e200)], r"series 1 \(X\[0\]\) must hold numbers of at most 1e\+150 in size; got 1e\+200"),
         ([np.array([[1.0], ["a"]], dtype=object)], "series of numbers; got object in series 1"),
         ([np.full((4, 1), np.nan)], "only NaN in series 1 .*Leave it out"),

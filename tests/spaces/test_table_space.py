@@ -310,9 +310,9 @@ def test_shapes_and_kinds_that_fit_no_table():
 
 
 def test_what_a_column_held_in_the_fit_it_must_hold_in_predict(fitted):
-    with pytest.raises(ValueError, match=r"column 'colour' must hold what it held in fit \(text\); got number"):
+    with pytest.raises(ValueError, match=r"column 'colour' must have the same type as in fit \(text\); got number"):
         fitted.predict(small().assign(colour=1))
-    with pytest.raises(ValueError, match=r"column 'size' must hold what it held in fit \(number\); got text"):
+    with pytest.raises(ValueError, match=r"column 'size' must have the same type as in fit \(number\); got text"):
         fitted.predict(small().assign(size="big"))
     with pytest.raises(ValueError, match=r"one of its ordered levels .*; got 'top' in row 1"):
         fitted.predict(small().assign(grade="top"))

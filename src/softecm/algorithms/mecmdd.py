@@ -365,5 +365,5 @@ def refuse_constant(view: Floats) -> None:
     if len(view) > 2 and np.ptp(others) == 0:
         raise ValueError(
             f"X must not have a view in which all objects are equally far apart; got {others[0]:g} for every pair. "
-            "Leave this view out: it says nothing about groups."
+            "Leave this view out: it contains no groups."
         )

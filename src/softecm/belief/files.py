@@ -63,7 +63,7 @@ def _saved_focal_sets(name: str, about: str, masses: NDArray[np.floating]) -> Fo
     except (ValueError, TypeError, KeyError, RecursionError):
         raise unreadable(name, "its description is damaged") from None
     if form != FORMAT:
-        raise unreadable(name, f"it says it holds {shown(form)}")
+        raise unreadable(name, f"it claims to hold {shown(form)}")
     if version != FORMAT_VERSION:
         raise unreadable(name, f"it has version {shown(version)} and this release reads {FORMAT_VERSION}")
     # Every cluster is a focal set, so the table bounds the count before anything of that size is allocated.

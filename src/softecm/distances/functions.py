@@ -102,7 +102,7 @@ def refuse_gaps(name: str, series: Tensor, lengths: Tensor | None = None) -> Non
         raise ValueError(
             f"{name} must hold finite numbers within its lengths; got NaN or infinity in "
             f"{place('series', int(bad[0]), name)}. Fill missing values "
-            "first, or give lengths where it is padding."
+            "first, or pass lengths if it is padding."
         )
 
 

@@ -290,7 +290,7 @@ def settings(checked: Mapping[str, object], **choices: Any) -> Settings:
     auto = sets is None or (isinstance(sets, str) and sets == "auto")
     if not auto and largest is not None:
         raise ValueError(
-            f"{option('max_cardinality')} must be left out where {option('focal_sets')} is given; got {literal(largest)} "
+            f"{option('max_cardinality')} must be left out if {option('focal_sets')} is given; got {literal(largest)} "
             f"and {literal(sets)}. Use only one of them."
         )
     finds = auto and largest is None

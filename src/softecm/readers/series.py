@@ -51,7 +51,7 @@ def loaded_series(
 ) -> Loaded:
     """Return series as objects, with their number, lengths and missing values; a column for each named channel."""
     if not len(series):
-        raise ReadError("the file holds no series: there is nothing to cluster.")
+        raise ReadError("the file has no series: there is nothing to cluster.")
     lengths = sorted({len(one) for one in series})
     gaps = np.sum([np.isnan(one).sum(0) for one in series], axis=0)  # (channels,)
     span = " to ".join(str(length) for length in dict.fromkeys((lengths[0], lengths[-1])))
@@ -215,7 +215,7 @@ def _order(path: Path, frame: pd.DataFrame, options: ReadOptions) -> NDArray[np.
     try:
         return time_order(nw.from_native(frame[options.time], series_only=True))
     except TypeError as error:  # numbers and words, or words and dates
-        raise ReadError(f"column {options.time} of {path} must hold times of one kind, to be put in order.") from error
+        raise ReadError(f"column {options.time} of {path} must hold times of one type, to be ordered.") from error
 
 
 def _checked(path: Path, frame: pd.DataFrame, options: ReadOptions) -> ReadOptions:

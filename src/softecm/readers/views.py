@@ -58,7 +58,7 @@ def read_views(path: Path, beside: Beside, options: ReadOptions, read: Reading) 
     names = [path.stem, *(one.stem for one in beside.files)]
     twice = next((name for name in names if names.count(name) > 1), None)
     if twice is not None:
-        raise ReadError(f"two files are called {twice}, and a view goes by its file: rename one of them.")
+        raise ReadError(f"two files are called {twice}, and views are named after their files: rename one of them.")
     if beside.matrices:
         return _matrices(path, beside, options, read)
     key = options.id_column or options.series_id

@@ -116,7 +116,7 @@ def scores(partition: CredalPartition, labels: Sequence[object] | None) -> dict[
         return {}
     if len(labels) != len(partition):
         raise ValueError(
-            f"labels must have one entry for each of the {len(partition)} objects, None where the class is unknown; got "
+            f"labels must have one entry for each of the {len(partition)} objects, None for unknown classes; got "
             f"{len(labels)}."
         )
     known = np.array([not missing(v) for v in labels])

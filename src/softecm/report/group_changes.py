@@ -212,7 +212,7 @@ def group_changes(
     for model, name in zip(models, ("first", "second"), strict=True):
         if not hasattr(model, "model_") or pairwise(model):
             raise TypeError(
-                f"{name} must have prototypes in columns or series to be compared with another's; "
+                f"{name} must have prototypes in columns or series for a comparison of models; "
                 f"{type(model).__name__} has none. Compare partitions of the same objects instead."
             )
     labels = [_labels(model, X) for model, X in zip(models, data, strict=True)]

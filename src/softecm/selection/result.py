@@ -110,7 +110,7 @@ class Sweep:
         best : Best
         """
         if not len(self):
-            raise ValueError("best needs at least one row; this sweep has none. Ask where(...) for values of the grid.")
+            raise ValueError("best needs at least one row; this sweep has none. Use values of the grid in where(...).")
         rule = self.usual_rule if rule == "auto" else rule
         chosen = pick_rule(rule)
         if chosen.column not in self.columns:
@@ -129,7 +129,7 @@ class Sweep:
         row = int(sound[np.argmin(self.columns["objective"][sound])])
         if finds_no_groups(self.columns, chosen, sound):
             warn(
-                f"no groups stand apart by the rule {rule!r}: the best run only cuts one group into parts.",
+                f"no groups stand apart by the rule {rule!r}: the best run only splits one group.",
                 NoGroupsWarning,
             )
         params = {name: plain_value(self.columns[name][row]) for name in self.parameters if name != "random_state"}

@@ -196,8 +196,8 @@ def _rows(parameter: str, pairs: Any, X: object) -> Any:
     names = names_of(X)
     if names is None:
         raise ValueError(
-            f"{parameter} must hold numbers of objects, counted from 0; got {str(table[0, 0])!r}, and X does not say "
-            "what its objects are called. Pass a data frame whose index names them."
+            f"{parameter} must hold numbers of objects, counted from 0; got {str(table[0, 0])!r}, and the objects "
+            "of X have no names. Pass a data frame whose index names them."
         )
     rows: dict[str, list[int]] = {}
     for i, name in enumerate(names):
@@ -208,7 +208,7 @@ def _rows(parameter: str, pairs: Any, X: object) -> Any:
 def _row(parameter: str, name: str, rows: Mapping[str, list[int]]) -> int:
     at = rows.get(name, [])
     if not at:
-        raise ValueError(f"{parameter} must name objects of X; got {name!r}, which is none.{meant(name, rows)}")
+        raise ValueError(f"{parameter} must name objects of X; got {name!r}, which is not one.{meant(name, rows)}")
     if len(at) > 1:
         raise ValueError(
             f"{parameter} must name one object each; got {name!r}, the name of {len(at)}. Pass its number, counted from 0."

@@ -392,9 +392,7 @@ class NumberColumn(Savable):
     def _check_kind(self, cells: Cells, kind: str) -> None:
         alike = kind == self.kind or {kind, self.kind} == {"date", "datetime"} or not any_observed(cells)
         if not alike:
-            raise ValueError(
-                f"{cells.label} must hold what it held in fit ({self.kind}); got {kind}. Convert it to the same type."
-            )
+            raise ValueError(f"{cells.label} must have the same type as in fit ({self.kind}); got {kind}. Convert it.")
         if self.kind in ("date", "datetime") and (self.zone is None) != (cells.zone() is None) and any_observed(cells):
             now, then = ("without", "with") if cells.zone() is None else ("with", "without")
             raise ValueError(
@@ -448,9 +446,7 @@ class CategoryColumn(Savable):
         kind = cells.kind  # raises an error for values that are no cells
         places = codes(cells, self.levels)
         if (places == UNSEEN).any() and not (places >= 0).any() and category_kind(cells) != self.kind:
-            raise ValueError(
-                f"{cells.label} must hold what it held in fit ({self.kind}); got {kind}. Convert it to the same type."
-            )
+            raise ValueError(f"{cells.label} must have the same type as in fit ({self.kind}); got {kind}. Convert it.")
         return places
 
     def converted(self, other: CategoryColumn, shares: NDArray[np.float64]) -> NDArray[np.float64]:

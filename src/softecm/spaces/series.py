@@ -107,7 +107,7 @@ def to_list(X: object, layout: str = "tslearn") -> list[NDArray[np.float64]]:
             raise ValueError(
                 "X must hold series with one value per channel at every step; got steps of unequal size in "
                 f"{place('series', i)}. "
-                "Mark what is missing with NaN."
+                "Mark missing values with NaN."
             ) from error
         if row.dtype.kind not in "fiub":
             raise ValueError(

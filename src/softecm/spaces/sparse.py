@@ -39,7 +39,7 @@ def sound_rows(X: Any, name: str = "X") -> Any:
         raise ValueError(f"{name} must hold numbers only; got a sparse matrix of {X.dtype}. Pass X.astype(float).")
     if not _PARTS_FIT[X.format](X):
         raise ValueError(
-            f"{name} must be a sound sparse matrix; got one of format {X.format!r} whose indices lie outside "
+            f"{name} must be a valid sparse matrix; got one of format {X.format!r} whose indices lie outside "
             f"its shape {X.shape} or don't match its data. Rebuild it from values, rows and columns: "
             "scipy.sparse.coo_array((values, (rows, columns)), shape)."
         )
