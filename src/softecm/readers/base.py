@@ -54,6 +54,7 @@ class Expected:
     written: Mapping[str, Written] = field(default_factory=dict)  # the notation of the first file's columns, by name
     gaps: bool = False  # whether cells may be missing
     known: tuple[str, ...] = ()  # all columns of the first file
+    optional: tuple[str, ...] = ()  # columns without weight in the fit
 
     def unused(self, columns: Sequence[str]) -> list[str]:
         """Return the columns that neither the model nor its file had."""
@@ -67,9 +68,10 @@ class Expected:
                 f"give the column that names the objects with {option('id_column')}, and no others."
             )
         names = columns if self.names is None else self.names
-        absent = self.absent(columns)
-        hint = renamed(absent, columns) if absent else ""
-        if absent and (hint or not self.gaps or 2 * len(absent) > len(names)):
+        relevant = [name for name in names if name not in self.optional]
+        absent = [name for name in relevant if name not in columns]
+        hint = renamed(absent, self.unused(columns)) if absent else ""
+        if absent and (hint or not self.gaps or 2 * len(absent) > len(relevant)):
             listed = some_of([short(name) for name in absent], 5)
             raise ReadError(
                 f"{path} must have the columns the model was fitted with; {listed} not found among its columns.{hint}"

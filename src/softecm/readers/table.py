@@ -43,6 +43,8 @@ from softecm.readers.rows import without_total
 if TYPE_CHECKING:
     import pandas as pd
 
+    from softecm.spaces.base import ColumnKind
+
 
 def understood(path: Path, sheet: Sheet, options: ReadOptions) -> Loaded:
     """Return the objects of a table.
@@ -115,14 +117,15 @@ class _Table:
         if unused:
             self.notes.append(f"not used, since the fit did not have them: {some_of(unused, 5)}.")
         if absent := expected.absent(list(frame.columns)):
-            listed = some_of([short(name) for name in absent], 5)
-            self.notes.append(f"not in the file: {listed}; rows are compared in the other columns of the fit.")
+            relevant = [name for name in absent if name not in expected.optional]
+            listed = some_of([short(name) for name in relevant or absent], 5)
+            effect = "rows are compared in the other columns of the fit" if relevant else "they don't count in the fit"
+            self.notes.append(f"not in the file: {listed}; {effect}.")
             frame = frame.reindex(columns=[*frame.columns, *absent])
         for name in aside:
             self._set_aside(frame[name], options)
         for name, kind in wanted.items():
-            written = expected.written.get(name, Written())
-            self._add(frame[name], expected_column(context, frame[name], kind, written))
+            self._add(frame[name], _as_expected(context, frame[name], kind, expected))
 
     def _add(self, column: pd.Series, understood: Understood) -> None:
         self.columns.append(understood.column)
@@ -180,6 +183,19 @@ def _text_left_out(columns: Sequence[Column]) -> str:
 def _plain(values: pd.Series) -> pd.Series | NDArray[np.generic]:
     """Return numbers without their index, which pandas would compare for every column."""
     return values.to_numpy() if is_plain(values, "iuf") else values
+
+
+def _as_expected(context: FileContext, column: pd.Series, kind: ColumnKind, expected: Expected) -> Understood:
+    """Read a column as the model requires; one without weight in the fit needs no remarks and may hold anything."""
+    name = str(column.name)
+    written = expected.written.get(name, Written())
+    if name not in expected.optional:
+        return expected_column(context, column, kind, written)
+    try:
+        understood = expected_column(context, column, kind, written)
+    except ReadError:
+        understood = expected_column(context, column.where(column.isna()), kind, written)
+    return replace(understood, remarks=())
 
 
 def _names_objects(frame: pd.DataFrame, expected: Expected) -> bool:

@@ -233,10 +233,11 @@ class Table(Space):
         }
 
     def encode(self, X: RawTable) -> EncodedTable:
-        """Scale numbers, encode categories, mark missing cells; warn about categories not seen in the fit."""
+        """Scale numbers, encode categories, mark missing cells; warn about categories not seen in relevant columns."""
         table, unseen = self._encode(X)
-        if unseen:
-            warn_unseen({c.name: c for c in X.columns}, unseen)
+        relevant = {name: marks for name, marks in unseen.items() if str(name) not in self.optional}
+        if relevant:
+            warn_unseen({c.name: c for c in X.columns}, relevant)
         return table
 
     def _encode(self, X: RawTable) -> tuple[EncodedTable, dict[Name, NDArray[np.bool_]]]:
