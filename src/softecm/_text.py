@@ -152,8 +152,8 @@ def opening(words: str) -> str:
 
     Examples
     --------
-    >>> opening("group 1 or group 2"), opening("no group"), opening("iPhone users")
-    ('Group 1 or group 2', 'No group', 'iPhone users')
+    >>> opening("group 1 or 2"), opening("no group"), opening("iPhone users")
+    ('Group 1 or 2', 'No group', 'iPhone users')
     """
     return words[0].upper() + words[1:] if words.partition(" ")[0] in ("group", "no", "any") else words
 

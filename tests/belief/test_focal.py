@@ -100,6 +100,17 @@ def test_make_resolves_the_parameters_of_an_estimator():
     assert FocalSets.make(4, 1, own) is own
 
 
+def test_sets_in_words():
+    focal = FocalSets.full(3)
+    assert focal.in_words()[0::4] == ("no group", "group 1 or 2")
+    assert focal.in_words()[-1] == "group 1, 2 or 3"
+    assert [focal.between(column) for column in (5, 7)] == ["groups 1 and 3", "groups 1, 2 and 3"]
+    assert (FocalSets.full(4).in_words()[-1], FocalSets.full(4).between(15)) == ("any group", "all groups")
+    named = focal.renamed(["calm", "group of twelve", "group two"])
+    assert named.in_words()[5:7] == ("calm or group two", "group of twelve or two")
+    assert named.between(4) == "calm and group of twelve"
+
+
 def test_labels():
     assert FocalSets.full(3).labels() == ("∅", "ω1", "ω2", "ω3", "ω1∪ω2", "ω1∪ω3", "ω2∪ω3", "Ω")
     assert FocalSets.full(3).labels(ascii=True)[-2:] == ("w2+w3", "Omega")

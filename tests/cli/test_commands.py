@@ -66,7 +66,7 @@ def test_demo_writes_a_file_its_command_and_its_report(run: Run, name: str, file
 def test_demo_says_who_is_between_and_who_is_out(run: Run) -> None:
     code, out, _ = run("demo")
     assert code == 0
-    assert "1 lies between groups: object 6 (group 1 or group 2)." in out
+    assert "1 lies between groups: object 6 (group 1 or 2)." in out
     assert "1 belongs to no group: object 12." in out
     assert {p.name for p in Path("softecm-demo").iterdir()} == {"command.txt", "points.csv", "result"}
     assert run("demo", "-q")[:2] == (0, "")  # a second time replaces the first

@@ -39,6 +39,7 @@ def test_a_table_series_and_an_embedding(files, run):
     assert len(set(zip(partition["label"], GROUPS, strict=True))) == 2
     model = load_model("out")
     assert list(model.view_weights_) == ["patients", "vitals", "notes"]
+    assert "notes: x0 = " in out
     assert "weight of view vitals" in (files / "out" / "report.html").read_text()
     code, _, err = run("predict", "out", "patients.csv")
     assert code == 2
@@ -186,7 +187,7 @@ def test_a_far_value_of_the_table_is_named_beside_series_and_scaled_as_asked(fil
     assert "--scale robust keeps it from setting the scale" in said
     code, out, err = run(*ASKED, "--scale", "robust", "-o", "out", "--json")
     assert code == 0, err
-    assert "'patients' mixed: numbers are scaled by their quartiles (--scale robust); 'vitals' softdtw" in out
+    assert "'patients' by mixed (numbers are scaled by their quartiles (--scale robust)); 'vitals' by softdtw" in out
     assert not json.loads(out)["warnings"]
     assert load_model("out").metric_.metrics["patients"].scaling == "robust"
     assert len(set(zip(pd.read_csv("out/partition.csv")["label"], GROUPS, strict=True))) == 2
@@ -196,7 +197,7 @@ def test_a_far_value_of_the_table_is_named_beside_series_and_scaled_as_asked(fil
     assert "at: the group's value" in " ".join(out.split())
     assert "9000" in next(line for line in out.splitlines() if line.startswith("age"))
     code, out, err = run(*ASKED, "--scale", "none", "--dry-run", "--json")
-    assert "'patients' mixed: numbers are not scaled (--scale none)" in json.loads(out)["metric_reason"]
+    assert "'patients' by mixed (numbers are not scaled (--scale none))" in json.loads(out)["metric_reason"]
     assert not any("times as far out" in note for note in json.loads(out)["understood"]["notes"])
     assert "Did you mean robust?" in run(*ASKED, "--scale", "robusst")[2]
 

@@ -160,6 +160,18 @@ def test_a_sentence_for_each_group_names_the_nearest_and_what_differs():
     assert "; most like " in told["ω1"]
 
 
+def test_a_value_does_not_run_into_a_number_before_it():
+    X = np.column_stack([np.repeat([1.0, 5.0], 20), np.tile([0.0, 1.0], 20)])
+    told = profile(CredalPartition.from_hard(np.repeat([0, 1], 20)), X, columns=["answer 7", "noise"])
+    assert told.sentence("ω1").endswith(": answer 7 = 1 (others 5).")
+    series = np.repeat(X[:, :1], 3, axis=1)[:, :, None]
+    told = profile(CredalPartition.from_hard(np.repeat([0, 1], 20)), series)
+    assert {trait.column for trait in told} == {"step 1", "step 2", "step 3"}
+    lengths = [one[: 2 + i % 2] for i, one in enumerate(series)]
+    told = profile(CredalPartition.from_hard(np.repeat([0, 1], 20)), lengths)
+    assert "0–12% of the length" in {trait.column for trait in told}
+
+
 def test_a_sentence_takes_other_names_for_its_group_and_the_nearest_alone():
     names = {"a": "x", "a has 2": "y", "b": "b. c"}
     assert renamed("a has 9 objects (9%): pays b; most like b, but a 1, not 2.", names) == (

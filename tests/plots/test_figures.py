@@ -49,7 +49,7 @@ def test_the_mass_profile_shows_every_mass(rng: np.random.Generator) -> None:
         "no group",
         "group 1",
         "group 2",
-        "group 1 or group 2",
+        "group 1 or 2",
     ]
 
 

@@ -42,7 +42,7 @@ def test_pulls_add_up_to_differences_of_distances(model: SoftECM) -> None:
         (0, r"^p0 clearly belongs to group \d \(belief 1\.00\): .*height \(.*pull it to group \d\.$"),
         (
             91,
-            r"^p91 lies between group 2 and group 3 \(belief .*it is closest to the prototype between group 2 and group 3; "
+            r"^p91 lies between groups 2 and 3 \(belief .*it is closest to the prototype between groups 2 and 3; "
             r".*pulls? it to group ",
         ),
         (

@@ -74,6 +74,13 @@ def test_prototypes_lack_columns_that_were_set_aside(page: ReportData) -> None:
     assert "those that do not distinguish them are left out" in page.html
 
 
+def test_a_column_without_weight_is_said_to_have_none() -> None:
+    model = SoftECM(2, metric="mixed", n_init=2, random_state=0).fit(TABLE)
+    read = {column.name: column.why for column in report.build(model, TABLE).columns}
+    assert [name for name, why in read.items() if "no weight" in why] == ["noise"]
+    assert "counts as 1" in read["price"]
+
+
 def test_what_each_group_is_is_said(page: ReportData) -> None:
     told = page.html.split("What each group is")[1].split("</ul>")[0]
     assert "; kind plain 100% (others 0%)" in told

@@ -12,7 +12,7 @@ def test_few_objects_are_named() -> None:
     p = CredalPartition([[0, 1, 0, 0], [0, 0, 0, 1], [1, 0, 0, 0]], FocalSets.full(2))
     assert three_sentences(p, ["a", "b", "c"]) == (
         "Of 3 objects, 1 (33%) clearly belongs to one of 2 groups: 1 to group 1 and 0 to group 2.",
-        "1 lies between groups: b (group 1 or group 2).",
+        "1 lies between groups: b (group 1 or 2).",
         "1 belongs to no group: c.",
     )
 
@@ -22,7 +22,7 @@ def test_many_objects_are_counted() -> None:
     p = CredalPartition(np.eye(7)[sets], FocalSets.up_to(3, 2))
     groups, between, out = three_sentences(p, [str(i) for i in range(len(p))], noun="series")
     assert groups.startswith("Of 5\u202f044 series, 5\u202f010 (99.3%) clearly belong")
-    assert between == "29 lie between groups, most often between group 1 and group 2 (20)."
+    assert between == "29 lie between groups, most often between groups 1 and 2 (20)."
     assert out == "5 belong to no group; farthest out: series 0, 1 and 2."
 
 

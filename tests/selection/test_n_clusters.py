@@ -228,7 +228,7 @@ def test_objects_between_that_lie_close_together_are_no_part_of_a_group():
     X = midway(0, 60, 1)
     X[180:] = [7.2, 0.0] + 0.3 * np.random.default_rng(0).normal(size=(12, 2))  # a little nearer to the first
     with pytest.warns(
-        NumberOfGroupsWarning, match=r"^the objects between group 1 and group 3 lie close together: .* \(4 groups\)\.$"
+        NumberOfGroupsWarning, match=r"^the objects between groups 1 and 3 lie close together: .* \(4 groups\)\.$"
     ):
         SoftECM(3, metric="sqeuclidean", random_state=0).fit(X)
 

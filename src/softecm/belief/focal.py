@@ -25,6 +25,7 @@ Names: TypeAlias = Sequence[str] | Mapping[int | str, str] | None
 # With more sets, a mass matrix of a few thousand objects no longer fits into memory.
 MOST_SETS = 2**16 - 1
 MOST_NAMED = 3  # maximum number of clusters for which the set of all names each
+GROUP = "group "  # before the number of a cluster without a name
 GROUPS = "Use 2 or more to find groups."
 PAIRS = "2 is usual: clusters and the pairs between them; {none} takes all sets."
 
@@ -324,7 +325,7 @@ class FocalSets:
     @property
     def group_names(self) -> tuple[str, ...]:
         """Names for sentences and figures, (c,): their own names, or group 1, group 2, …."""
-        return self.names or tuple(f"group {k + 1}" for k in range(self.n_clusters))
+        return self.names or tuple(f"{GROUP}{k + 1}" for k in range(self.n_clusters))
 
     def in_words(self, names: Sequence[str] | None = None) -> tuple[str, ...]:
         """Return the columns of a mass matrix in plain words, the empty set first.
@@ -337,12 +338,12 @@ class FocalSets:
         Examples
         --------
         >>> FocalSets.full(2).in_words()
-        ('no group', 'group 1', 'group 2', 'group 1 or group 2')
+        ('no group', 'group 1', 'group 2', 'group 1 or 2')
         """
         known = self._called(self.group_names if names is None else names)
         return (
             "no group",
-            *("any group" if self._holds_all(a) else listed([known[k] for k in a], "or") for a in self.sets),
+            *("any group" if self._holds_all(a) else listed(_brief([known[k] for k in a]), "or") for a in self.sets),
         )
 
     def _called(self, names: Sequence[str]) -> list[str]:
@@ -353,7 +354,10 @@ class FocalSets:
     def between(self, column: int) -> str:
         """Return the clusters of a column of a mass matrix, joined by "and"."""
         members = self.sets[column - 1]
-        return "all groups" if self._holds_all(members) else listed([self.group_names[k] for k in members], "and")
+        if self._holds_all(members):
+            return "all groups"
+        text = listed(_brief([self.group_names[k] for k in members]), "and")
+        return text if self.names else f"groups {text.removeprefix(GROUP)}"
 
     def _holds_all(self, members: ClusterSet) -> bool:
         """Return whether a set has all clusters, and too many to name."""
@@ -449,6 +453,12 @@ class FocalSets:
     def __getstate__(self) -> dict[str, Any]:
         # Unpickled arrays are writable, so derived ones are recomputed.
         return {"n_clusters": self.n_clusters, "sets": self.sets, "names": self.names}
+
+
+def _brief(names: Sequence[str]) -> list[str]:
+    """Return names that all start with the word group with it only once."""
+    alike = all(name.startswith(GROUP) for name in names)
+    return [names[0], *(name.removeprefix(GROUP) if alike else name for name in names[1:])]
 
 
 def _checked_names(names: Iterable[str], n_clusters: int) -> tuple[str, ...]:

@@ -327,7 +327,7 @@ def sentence(metric: Mixed, relevance: Relevance) -> str:
     if not relevance.pays.any():
         return f"all columns count alike, because no two columns agree on {metric.n_clusters} groups"
     aside = [name for name, pays in zip(metric.names, relevance.pays, strict=True) if not pays]
-    numbers = "; numbers are scaled by their spread within groups" if metric.scaling == SCALINGS[0] else ""
+    numbers = "; numbers are measured in units of their spread within groups" if metric.scaling == SCALINGS[0] else ""
     if not aside:
         return f"every column is relevant to the groups{numbers}"
     more = f" and {len(aside) - SHOWN} more" if len(aside) > SHOWN else ""

@@ -104,7 +104,7 @@ class Profiles(Sequence[Trait]):
 
     @property
     def words(self) -> dict[str, str]:
-        """Each label in plain words: "group 1", "group 1 or group 2", "no group"."""
+        """Each label in plain words: "group 1", "group 1 or 2", "no group"."""
         return dict(zip(self.focal_sets.labels(), self.focal_sets.in_words(), strict=True))
 
     def __len__(self) -> int:
@@ -167,7 +167,7 @@ class Profiles(Sequence[Trait]):
         if distances[nearest][column] < UNLIKE:
             return f"{LIKE}{self.words[nearest]}"
         own, other = (_in_sentence(one[column].here, one[column]) for one in (here[group], here[nearest]))
-        return f"{LIKE}{self.words[nearest]}, but {split_unit(column)[0]} {own}, not {other}"
+        return f"{LIKE}{self.words[nearest]}, but {_before_value(column)} {own}, not {other}"
 
     def to_frame(self, backend: str | None = None) -> Any:
         """Return a data frame, one row per group and column."""
@@ -219,7 +219,15 @@ def _typical(trait: Trait) -> str:
     if trait.category is not None:
         return f"{name} {trait.category} {trait.here:.0%} (others {trait.elsewhere:.0%})"
     here, elsewhere = (_in_sentence(value, trait) for value in (trait.here, trait.elsewhere))
-    return f"{name} around {here}" if trait.how in ("around", "far from") else f"{name} {here} (others {elsewhere})"
+    if trait.how in ("around", "far from"):
+        return f"{name} around {here}"
+    return f"{_before_value(trait.column)} {here} (others {elsewhere})"
+
+
+def _before_value(column: str) -> str:
+    """Return a column's name without its unit; after a name that ends with a digit comes an equals sign."""
+    name = split_unit(column)[0]
+    return f"{name} =" if name[-1:].isdigit() else name
 
 
 def split_unit(column: str) -> tuple[str, str]:

@@ -199,9 +199,10 @@ def keys_of_views(space: Views) -> list[dict[str, str]]:
     """Return the names of each view's columns among those of all; none for series and wide embeddings."""
     taken: set[str] = set()
     keys = []
-    for view, own in zip(space.views, space.spaces, strict=True):
+    for view, own, names in zip(space.views, space.spaces, space.feature_names, strict=True):
         columns = [str(name) for name in own.attributes] if own.kinds else []
-        named = {name: name if name not in taken else f"{view}: {name}" for name in columns[: MOST_COLUMNS + 1]}
+        unique = {name: bool(names) and name not in taken for name in columns[: MOST_COLUMNS + 1]}
+        named = {name: name if unique[name] else f"{view}: {name}" for name in unique}
         keys.append(named if len(named) <= MOST_COLUMNS else {})
         taken |= set(keys[-1].values())
     return keys

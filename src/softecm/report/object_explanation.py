@@ -114,7 +114,7 @@ def explain_object(
         about = (teller or Attributes(NO_COLUMNS)).about(terms.keys)
         far = {name for name, _ in explanation.far}  # reasons for the distance, perhaps not for the group
         pulls = [
-            replace(pull, column=f"{about.kind} {pull.column}".lstrip(), noise=pull.noise and pull.column not in far)
+            replace(pull, column=about.named(pull.column), noise=pull.noise and pull.column not in far)
             for pull in about.pulls(0, chosen, terms.values[0])
         ]
     who = place(noun.capitalize(), row) if ids is None else called

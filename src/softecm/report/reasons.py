@@ -84,6 +84,11 @@ class Teller:
     kind: ClassVar[str] = ""  # prefix of the parts' names
     keys: Sequence[str] = field(default=(), kw_only=True)  # names of the terms
 
+    def named(self, part: str) -> str:
+        """Return a part with what it is called: "step 3", "steps 4–6"."""
+        kind = self.kind if "–" in part else self.kind.removesuffix("s")
+        return f"{kind} {part}".lstrip()
+
     def about(self, keys: Sequence[str]) -> Self:
         """Return the same for terms of these columns, steps or views."""
         return replace(self, keys=keys)
@@ -176,7 +181,7 @@ class Stretches(Teller):
 
     def for_set(self, i: int, own: int, other: int, terms: FloatArray) -> list[str]:
         """Return segments by their steps."""
-        return [f"steps {one}" for one in super().for_set(i, own, other, terms)]
+        return [self.named(one) for one in super().for_set(i, own, other, terms)]
 
     def far(self, terms: FloatArray) -> list[tuple[str, float]]:
         """Return the two segments with the largest contributions."""

@@ -50,7 +50,7 @@ def three_sentences(
     >>> for sentence in three_sentences(p, ["a", "b", "c", "d"]):
     ...     print(sentence)
     Of 4 objects, 2 (50%) clearly belong to one of 2 groups: 1 to group 1 and 1 to group 2.
-    1 lies between groups: c (group 1 or group 2).
+    1 lies between groups: c (group 1 or 2).
     1 belongs to no group: d.
     """
     decisions = partition.decisions(clear)
@@ -119,7 +119,8 @@ def sentence(name: str, decision: Decision, explanation: Explanation, focal: Foc
     else:
         place = f"{who} {decision.word} belongs to {a} (belief {sure})"
     kind = f"{explanation.kind} " if explanation.kind else ""
-    far = listed([f"{kind}{part} ({share:.0%})" for part, share in explanation.far], "and") if explanation.far else ""
+    most = [f"{kind if '–' in part else _of_one(kind)}{part} ({share:.0%})" for part, share in explanation.far]
+    far = listed(most, "and") if most else ""
     if decision.word == "nowhere":
         return f"{place}: it is far from {a}, mostly in {far}." if far else f"{place}."
     why = _pulled(explanation, a, b, kind, one=decision.word != "between")
@@ -155,12 +156,17 @@ def _pulled(explanation: Explanation, a: str, b: str, kind: str, *, one: bool) -
             names = listed([part.name if part.value in plain else _with_value(part) for part in named], "and")
             single = len(named) == 1 and "–" not in named[0].name
             verb = "pulls" if len(named) == 1 and (single or not kind) else "pull"
-            sides[cluster] = f"{kind.replace('steps', 'step') if single else kind}{names} {verb} it to {cluster}"
+            sides[cluster] = f"{_of_one(kind) if single else kind}{names} {verb} it to {cluster}"
     if one and a not in sides and b in sides:
         nearer = explanation.distance_first <= explanation.distance_second
         yet = f"overall it is closer to {a}" if nearer else f"sets that contain {a} have more of its mass"
         return f"{sides[b]}, but {yet}"
     return ", ".join(sides.values())
+
+
+def _of_one(kind: str) -> str:
+    """Return what a single part is called."""
+    return kind.replace("steps", "step")
 
 
 def _with_value(part: Part) -> str:

@@ -47,7 +47,7 @@
     each("mean", (e, j) => { e.textContent = (away ? shown.mean[j] : D.means[j]).toFixed(3); });
     each("setRow", (e, j) => { e.hidden = j > D.c && !counts[j]; });
     const order = [...Array(F).keys()].slice(1).concat(0).filter((j) => counts[j]);
-    bar.replaceChildren(...order.map((j) => { const s = el("span"); s.style.flex = String(counts[j]); s.style.background = j ? D.colors[j] : "var(--ink)"; return s; }));
+    bar.replaceChildren(...order.map((j) => { const s = el("span"); s.style.flex = String(counts[j]); s.style.background = j ? D.colors[j] : "var(--ink)"; s.title = D.labels[j] + ": " + grouped(counts[j]); return s; }));
     bar.setAttribute("aria-label", "Objects by set: " + order.map((j) => D.labels[j] + " " + counts[j]).join(", "));
     $("clear").textContent = String(shown.clear);
   });

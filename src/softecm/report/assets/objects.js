@@ -4,7 +4,7 @@
   const heads = [[D.noun[0].toUpperCase() + D.noun.slice(1), "id"], ["Group", "set", "", "set"], ["Decision", "decision", "", "decision"], ["Masses", null, "", "mass"], ["Doubt", "doubt", "", "doubt"], ["Typical", "single", "opt", "typical"], ["No group", "empty", "opt", "no group"]];
   if (distance) heads.push(["Distance", "distance", "opt", "distance"]);
   const middle = distance ? [...distance].sort((a, b) => a - b)[N >> 1] : 1;
-  const decimals = middle > 0 ? Math.max(0, 3 - Math.floor(Math.log10(middle))) : 3;  // four digits of a usual distance, for all alike
+  const decimals = middle > 0 ? Math.max(0, 2 - Math.floor(Math.log10(middle))) : 3;  // three digits of a usual distance, for all alike
   const key = { id: (i) => D.ids[i], set: (i) => best[i], decision: (i) => decision[i], doubt: (i) => doubt[i], single: (i) => single[i], empty: (i) => mass(i, 0), distance: (i) => distance[i] };
   const natural = new Intl.Collator(undefined, { numeric: true });
   let list = 0, page = 0, sort = null, down = true, rows = [], text = null;
@@ -50,8 +50,8 @@
       const a = D.labels[e.a], b = D.labels[e.b];
       const why = el("p", "", e.say); why.dir = "auto"; td.append(why);
       if (e.parts.length) td.append(el("h4", "", `What pulls it to ${a}, what to ${b}`));
-      let say = e.da === null ? "" : `Its distance to ${a} is ${number(e.da)}${e.a === e.b ? "" : `, to ${b} ${number(e.db)}`}.`;
-      if (e.parts.length) say += " Each bar points to the group that it is closer to there.";
+      let say = e.da === null ? "" : `Its distance is ${number(e.da)} to ${a}${e.a === e.b ? "" : ` and ${number(e.db)} to ${b}`}.`;
+      if (e.parts.length) say += " Each bar points to the closer group.";
       td.append(el("p", "", say));
       if (e.parts.length) {
         const g = el("div", "pulls"), most = Math.max(...e.parts.map((p) => Math.abs(p[4])), 1e-300), ends = el("div", "hd ends");

@@ -25,7 +25,7 @@ if (D.live) (() => {
   const values = () => { const v = { ...atFit }; for (const one of inputs) if (+one.value) v[one.dataset.price] = at[one.dataset.price](+one.value / 100); return v; };
   const write = (v, away) => {
     for (const one of inputs) { const text = one.dataset.price === "clear" ? v.clear.toFixed(2) : String(digits(v[one.dataset.price])); one.setAttribute("aria-valuetext", text + (+one.value ? "" : ", as in the fit")); $("at-" + one.dataset.price).textContent = text; }
-    const prices = ["alpha", "beta", "delta"].filter((name) => L[name] !== null).map((name) => [name, v[name]]), python = prices.map(([name, value]) => `${name}=${value}`).join(", ");
+    const prices = ["alpha", "beta", "delta"].filter((name) => L[name] !== null).map((name) => [name, +v[name].toPrecision(7)]), python = prices.map(([name, value]) => `${name}=${value}`).join(", ");
     $("tally").textContent = WORDS.map((w) => `${w} ${grouped(shown.wordCounts[w])}`).join(" · ");
     $("line-same").textContent = `model.repartition(X, ${python}).decisions(clear=${v.clear})`;
     $("line-refit").textContent = `model = ${L.estimator}(${L.arguments ? L.arguments + ", " : ""}${python}).fit(X)`;

@@ -12,6 +12,7 @@ import numpy as np
 
 from softecm.readers.base import Column, short
 from softecm.report.inputs import FittedModel, comparing
+from softecm.report.reasons import columns_set_aside
 from softecm.report.sections.base import Json, Section
 from softecm.report.templating import as_number
 
@@ -59,7 +60,7 @@ def _ways(model: FittedModel) -> dict[str, str]:
     for column in () if fitted is None else getattr(fitted.model_.space, "columns", ()):
         scale = getattr(column, "scale", None)
         ways[str(column.name)] = "compared by equality" if scale is None else _scaled(column.kind, float(scale))
-    return ways
+    return ways | dict.fromkeys(columns_set_aside(model), "no weight: it does not distinguish the groups")
 
 
 def _scaled(kind: str, scale: float) -> str:
