@@ -372,6 +372,9 @@ def test_rows_without_a_value_are_left_out_and_the_others_keep_their_numbers(tmp
     rows[4] = ","
     found = loaded(tmp_path, ["a,b", *rows])
     assert (len(found), found.names[3:6], found.gaps) == (19, ["4", "6", "7"], 0)
+    assert found.notes == ("1 empty row is skipped: row 5.",)
+    found = loaded(tmp_path, ["a,b,note", *(f"{row},{i % 2}" for i, row in enumerate(rows))], drop=("note",))
+    assert (len(found), found.names[3:6], found.gaps) == (19, ["4", "6", "7"], 0)
     assert found.notes == ("1 row has no value to cluster by and is left out: row 5.",)
 
 
@@ -506,8 +509,8 @@ def test_rows_keep_their_numbers_when_some_are_left_out(tmp_path: Path) -> None:
     ]
     found = loaded(tmp_path, lines, drop_rows=("1", "-1"))
     assert found.names[:3] == ["2", "3", "4"]
-    assert found.notes[1].endswith("as missing: oops (row 18).")
-    assert found.notes[2].endswith("is left out: row 41.")
+    assert found.notes[1] == "1 empty row is skipped: row 41."
+    assert found.notes[2].endswith("as missing: oops (row 18).")
     frame = pd.DataFrame({"size": np.arange(40) / 4, "wide": np.arange(40) % 7})
     with pytest.warns(ReadingWarning, match="1 row is left out"):
         assert read_table(frame, drop_rows=1).data.index.tolist() == list(range(1, 40))

@@ -24,7 +24,7 @@ from softecm.readers.base import Sheet as Sheet
 from softecm.readers.base import Written as Written
 from softecm.readers.delimited import read_delimited
 from softecm.readers.frames import read_arff, read_excel, read_feather, read_parquet
-from softecm.readers.rows import named_as_columns, without_rows
+from softecm.readers.rows import named_as_columns, without_blank, without_rows
 from softecm.readers.series import read_long, read_states, read_ts
 from softecm.readers.table import understood
 from softecm.readers.views import Beside as Beside
@@ -84,7 +84,7 @@ def objects_of(path: Path, sheet: Sheet, options: ReadOptions) -> Loaded:
     """Return the objects of a table; ``path`` is for messages."""
     if not len(sheet.frame):
         raise ReadError(f"{path} has column names but no rows: there is nothing to cluster.")
-    sheet = without_rows(path, _renamed(path, sheet, options.names), options.drop_rows)
+    sheet = without_blank(without_rows(path, _renamed(path, sheet, options.names), options.drop_rows))
     if options.long:
         return read_long(path, sheet, options)
     if options.states:

@@ -28,12 +28,12 @@ from softecm.readers.dates import (
     whole_numbers_as_dates,
 )
 from softecm.readers.numbers import (
-    FEW,
     Ambiguous,
     MixedUnits,
     ParsedNumbers,
     are_codes,
     are_few,
+    are_few_of,
     cells_remark,
     how_written,
     read_numbers,
@@ -201,7 +201,7 @@ def understood_column(column: pd.Series, context: FileContext, *, may_be_id: boo
     if _binary(column):
         return Understood(None, Column(name, "left out", "binary data", gaps))
     if is_category or not as_number:
-        return _category(name, column, explicit=name in options.categorical, may_be_id=may_be_id, fold=context.text)
+        return _category(context, name, column, may_be_id=may_be_id)
     if types.is_complex_dtype(column.dtype):
         return Understood(None, Column(name, "left out", "complex numbers", gaps))
     return _number(context, column, Column(name, "number", "", gaps, "numbers"), may_be_id=may_be_id)
@@ -233,11 +233,11 @@ def _number(context: FileContext, column: pd.Series, described: Column, *, may_b
     name, values, gaps = described.name, column.to_numpy(), described.gaps
     if len(column) > 1 and gaps == 0 and (values == column.iloc[0]).all():
         return Understood(None, Column(name, "left out", f"always {short(column.iloc[0])}"))
-    filled = values if not gaps else _whole_numbers(values) if gaps <= FEW else values[:0]
-    reason = number_names_rows(name, filled, first=name == context.first)
+    reason = number_names_rows(name, _whole_numbers(values) if gaps else values, first=name == context.first)
     if reason and (reason == BY_NAME or (may_be_id and not gaps)):
-        kind: Kind = "id" if may_be_id else "left out"
-        return Understood(None, Column(name, kind, reason, gaps))
+        kind: Kind = "id" if may_be_id and are_few_of(gaps, len(values)) else "left out"
+        many = ", but too many rows have none" if may_be_id and kind != "id" else ""
+        return Understood(None, Column(name, kind, f"{reason}{many}", gaps))
     check_finite(context.path, name, column)
     understood = Understood(column, replace(described, detail=shown(column)))
     if not (may_be_id and is_dense(values)):
@@ -250,7 +250,7 @@ def _number(context: FileContext, column: pd.Series, described: Column, *, may_b
 
 
 def _whole_numbers(values: NDArray[Any]) -> NDArray[Any]:
-    """Return the numbers of a column with few missing cells, if all are integers; else none."""
+    """Return the numbers of a column with missing cells, if all are integers; else none."""
     numbers = values[~np.isnan(values)] if values.dtype.kind == "f" else values[:0]
     return numbers.astype(np.int64) if (np.abs(numbers) < EXACT).all() and (numbers % 1 == 0).all() else values[:0]
 
@@ -369,14 +369,18 @@ def _like(written: Written) -> str:
     return "2020-12-31 or 2020-12-31 08:30" if written.dates in ("", ISO) else in_words(written.dates)
 
 
-def _category(name: str, column: pd.Series, *, explicit: bool, may_be_id: bool, fold: bool) -> Understood:
-    from softecm.spaces.column_roles import FREE, is_free_text, names_rows
+def _category(context: FileContext, name: str, column: pd.Series, *, may_be_id: bool) -> Understood:
+    from softecm.spaces.column_roles import FREE, is_free_text, is_id_name, names_rows
 
+    explicit, fold = name in context.options.categorical, context.text
     words = stripped(column)
     empty = no_answers(words) if fold and not explicit else words[:0]
     words = words.mask(words.isin(empty), None) if len(empty) else words
     gaps, distinct, n = int(words.isna().sum()), int(words.nunique()), len(words)
-    if not explicit and may_be_id and names_rows(distinct, n):
+    may_lack = are_few_of(gaps, n) and is_id_name(
+        name, first=name == context.first
+    )  # ids in some rows, such as a mean's
+    if not explicit and may_be_id and names_rows(distinct, n - gaps if may_lack else n):
         return Understood(None, Column(name, "id", "different in every row", gaps))
     if not explicit and is_free_text(distinct, n):
         return Understood(None, Column(name, "left out", f"{FREE}: {distinct} different values", gaps))

@@ -7,12 +7,14 @@ from collections import Counter
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from softecm._text import some_of
 from softecm._wording import option
 from softecm.readers.base import ReadError, ReadOptions, Sheet, brief, check_unpacked, own_names, readable, short
+from softecm.readers.rows import typed
 from softecm.readers.sniff import MOST_ABOVE
 
 if TYPE_CHECKING:
@@ -149,11 +151,14 @@ def _excel_frame(path: Path, options: ReadOptions, notes: list[str]) -> pd.DataF
             raise ReadError(
                 f"{path} has no sheet {options.sheet!r}: give one of {some_of(names)} with {option('sheet')}."
             )
+        parse = partial(
+            book.parse, wanted, na_values=["?"], dtype=object
+        )  # otherwise text such as 01067 loses its zero
         if options.header is False:
-            return book.parse(wanted, header=None, na_values=["?"])
+            return typed(parse(header=None))
         first = book.parse(wanted, header=None, nrows=MOST_ABOVE)
         above = _rows_above(first)
-        frame = book.parse(wanted, header=above, na_values=["?"])
+        frame = typed(parse(header=above))
         if options.sheet is None and not len(frame) and len(names) > 1:
             raise ReadError(
                 f"{path}: the first sheet, {names[0]}, is empty: give {option('sheet')} with {some_of(names[1:])}."

@@ -48,11 +48,8 @@ GROUPED = re.compile(r"[1-9]\d{0,2}(?:(?:,\d{3}){2,}(?:\.\d*)?|,\d{3}\.\d*|(?:\.
 CODE = r"0\d+"  # a postal code, say: its leading zero matters
 MEASURED, MOST_UNITS = 10, 3  # distinct cells of measurements, and their units; otherwise they are names
 INFINITE = re.compile(r"([+-]?)inf(?:inity)?", re.IGNORECASE)
-FEW, PART, ONE_WORD = (
-    2,
-    0.1,
-    0.5,
-)  # limits of invalid cells that count as missing: number, share, and share if all are one word
+FEW, PART = 2, 0.1  # limits of exceptions in a column, such as invalid cells that count as missing: number, share
+ONE_WORD = 0.5  # their share if all are one word
 ZERO_WORDS = ("", "-", "--", "–", "—")  # in a numeric column a dash is an empty cell, however many there are
 
 
@@ -191,9 +188,14 @@ def are_few(odd: Iterable[Hashable], filled: int) -> bool:
     if not listed:
         return True
     good = filled - len(listed)
-    few = len(listed) <= max(FEW, PART * filled) and good >= 3 * len(listed)
+    few = are_few_of(len(listed), filled) and good >= 3 * len(listed)
     one_word = len(set(listed)) == 1 and not any(sign.isdigit() for sign in str(listed[0]))
     return few or (one_word and good > 3 and len(listed) <= ONE_WORD * filled)
+
+
+def are_few_of(count: int, total: int) -> bool:
+    """Whether cells of a column are few enough for exceptions."""
+    return count <= max(FEW, PART * total)
 
 
 def as_text(column: pd.Series) -> pd.Series:

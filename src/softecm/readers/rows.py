@@ -38,7 +38,7 @@ def without_rows(path: Path, sheet: Sheet, entries: Sequence[str]) -> Sheet:
         raise ReadError(f"{option('drop_rows', ','.join(entries))} leaves no row of {path}: leave out fewer.")
     count = counted(len(dropped), "row is", "rows are")
     frame = sheet.frame.iloc[[row for row in range(n) if row not in dropped]]
-    return replace(sheet, frame=numbers_again(frame), notes=(*sheet.notes, f"{count} left out, as requested."))
+    return replace(sheet, frame=typed(frame), notes=(*sheet.notes, f"{count} left out, as requested."))
 
 
 def _rows(path: Path, entry: str, n: int) -> range:
@@ -59,8 +59,24 @@ def _rows(path: Path, entry: str, n: int) -> range:
     return range(first - 1, last)
 
 
-def numbers_again(frame: pd.DataFrame) -> pd.DataFrame:
-    """Restore numeric dtypes after dropping rows with words, and integers after dropping missing cells."""
+def without_blank(sheet: Sheet) -> Sheet:
+    """Drop rows without any value, unless all are."""
+    blank = np.arange(len(sheet.frame))
+    for name in sheet.frame.columns:
+        blank = blank[sheet.frame[name].iloc[blank].isna().to_numpy()]
+        if not len(blank):
+            return sheet
+    if len(blank) == len(sheet.frame):
+        return sheet
+    first = f"row {int(sheet.frame.index[blank[0]]) + 1}"
+    more = f" and {len(blank) - 1} more" if len(blank) > 1 else ""
+    note = f"{counted(len(blank), 'empty row is', 'empty rows are')} skipped: {first}{more}."
+    frame = sheet.frame.drop(index=sheet.frame.index[blank])
+    return replace(sheet, frame=typed(frame), notes=(*sheet.notes, note))
+
+
+def typed(frame: pd.DataFrame) -> pd.DataFrame:
+    """Give columns of Python objects their types, and integers theirs after missing cells were dropped."""
     return type(frame)({name: whole_numbers(frame[name].infer_objects()) for name in frame.columns}, index=frame.index)
 
 
@@ -82,7 +98,7 @@ def without_total(sheet: Sheet) -> Sheet:
     row = f"the last row{below} (row {number}) is called {short(called)}"
     if TOTAL.fullmatch(called) and any(_adds_up(frame[name], sheet.decimal) for name in frame.columns):
         note = f"{row} and is the sum of the others: {'they are' if footnotes else 'it is'} skipped."
-        return replace(sheet, frame=numbers_again(frame.iloc[:-1]), notes=(*sheet.notes, note))
+        return replace(sheet, frame=typed(frame.iloc[:-1]), notes=(*sheet.notes, note))
     return replace(
         sheet, notes=(*sheet.notes, f"{row}: if it is not an object, remove it with {option('drop_rows', number)}.")
     )

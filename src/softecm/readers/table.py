@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from softecm._text import some_of
+from softecm._text import counted, some_of
 from softecm._wording import option
 from softecm.readers.answers import order_hints
 from softecm.readers.base import (
@@ -34,10 +34,12 @@ from softecm.readers.columns import (
     is_plain,
     missing_in,
     shown,
+    stripped,
     understood_column,
     words,
 )
 from softecm.readers.hints import step_hint, typo_hints
+from softecm.readers.numbers import are_few_of
 from softecm.readers.rows import without_total
 
 if TYPE_CHECKING:
@@ -67,18 +69,18 @@ def understood(path: Path, sheet: Sheet, options: ReadOptions) -> Loaded:
         table.take_expected(sheet.frame, context, options.expected)
     if not table.data:
         raise ReadError(_nothing_left(path, table.columns))
-    ids = None if table.ids is None else _ids(path, table.ids, options.id_column)
     labels = sheet.labels if table.labels is None else words(table.labels)
-    rows = table.filled_rows(path)
-    n_empty = len(sheet.frame) - len(rows)
-    frame = sheet.frame.iloc[rows] if n_empty else sheet.frame
-    if ids is None and (options.drop_rows or n_empty):
-        ids = _numbered(sheet.frame.index)
-    if n_empty:
-        ids = None if ids is None else ids[rows]
+    rows, frame = table.filled_rows(path), sheet.frame
+    if len(rows) < len(frame):
+        frame = frame.iloc[rows]
         labels = None if labels is None else labels[rows]
-        table.data = {name: values.iloc[rows] for name, values in table.data.items()}
-        table.columns = [replace(c, gaps=c.gaps - n_empty) if c.name in table.data else c for c in table.columns]
+        table.keep(rows)
+    ids = None
+    if table.ids is not None:
+        ids = _ids(path, table.ids, options.id_column)
+        table.notes += _unnamed(table.ids)
+    elif int(frame.index[-1]) >= len(frame):
+        ids = _numbered(frame.index)  # as in the file, although some rows are left out
     data = type(frame)({name: _plain(values) for name, values in table.data.items()}, index=frame.index)
     return Loaded(data, "table", ids, labels, tuple(table.columns), sheet.how, tuple(table.notes), table=frame)
 
@@ -128,9 +130,10 @@ class _Table:
             self._add(frame[name], _as_expected(context, frame[name], kind, expected))
 
     def _add(self, column: pd.Series, understood: Understood) -> None:
-        self.columns.append(understood.column)
+        is_id = understood.column.kind == "id"
+        self.columns.append(replace(understood.column, gaps=missing_in(column)) if is_id else understood.column)
         self.notes += understood.remarks
-        if understood.column.kind == "id":
+        if is_id:
             self.ids = column
         elif understood.values is not None:
             self.data[str(column.name)] = understood.values
@@ -143,6 +146,13 @@ class _Table:
             self.labels = column
         else:
             self.ids = column
+
+    def keep(self, rows: NDArray[np.intp]) -> None:
+        """Keep some rows of each column."""
+        self.data = {name: values.iloc[rows] for name, values in self.data.items()}
+        self.ids = None if self.ids is None else self.ids.iloc[rows]
+        kept = {**self.data, **({} if self.ids is None else {str(self.ids.name): self.ids})}
+        self.columns = [replace(c, gaps=missing_in(kept[c.name])) if c.name in kept else c for c in self.columns]
 
     def filled_rows(self, path: Path) -> NDArray[np.intp]:
         """Return the rows with a value to cluster by; a note lists the others."""
@@ -203,7 +213,8 @@ def _names_objects(frame: pd.DataFrame, expected: Expected) -> bool:
     name = expected.id_column
     if name is None or name not in frame.columns or name in (expected.names or ()):
         return False
-    return bool(frame[name].notna().all() and frame[name].is_unique)
+    filled = frame[name].dropna()
+    return are_few_of(len(frame) - len(filled), len(frame)) and bool(filled.is_unique)
 
 
 def _nothing_left(path: Path, columns: Sequence[Column]) -> str:
@@ -241,17 +252,26 @@ def _numbered(rows: pd.Index) -> Names:
     return np.array([str(row + 1) for row in rows], dtype=object)
 
 
+def _unnamed(ids: pd.Series) -> list[str]:
+    """Return a remark about rows without an id, which are called by their numbers."""
+    rows = [f"row {int(row) + 1}" for row in ids.index[ids.isna()]]
+    count = counted(len(rows), "row has", "rows have")
+    called = f"is called {rows[0]}" if len(rows) == 1 else f"are called {some_of(rows, 3)}"
+    return [f"{count} no {short(ids.name)} and {called}."] if rows else []
+
+
 def _ids(path: Path, column: pd.Series, id_column: str | None) -> Names:
-    if column.isna().any():
-        if id_column is None:
-            return _numbered(column.index)
-        row = int(column.index[column.isna()][0]) + 1
+    empty = column.isna()
+    if empty.any() and id_column is not None:
+        row = int(column.index[empty][0]) + 1
         raise ReadError(f"column {id_column} of {path} names no object in row {row}: ids must not be missing.")
-    repeated = column[column.duplicated()]
+    names = words(stripped(column) if is_plain(column, "f") else column)
+    names[empty] = "row " + _numbered(column.index[empty])
+    repeated = column[column.duplicated() & ~empty]
     if len(repeated):
         raise ReadError(
             f"ids must be unique: {short(repeated.iloc[0])} comes more than once in column {id_column} of {path}. Give "
             f"another {option('id_column')}, or leave it out to count rows; if each row is one time of a series, add "
             f"{option('time')} and {option('value')}."
         )
-    return words(column)
+    return names

@@ -59,16 +59,21 @@ def number_names_rows(name: str, values: NDArray[Any], *, first: bool = False) -
         return COUNTS
     if values.dtype.kind not in "iu" or len(values) <= FEW_ROWS:
         return ""
-    named, called = NAMED_ID.fullmatch(name.strip()), OBJECT.fullmatch(name.strip())
-    if (named or (called and first)) and _all_different(values):
+    if is_id_name(name, first=first) and _all_different(values):
         return BY_NAME
     if not is_dense(values):
         return ""
-    if called:
+    if OBJECT.fullmatch(name.strip()):
         return BY_NAME
     steps = np.diff(values.astype(np.float64))  # differences of unsigned numbers would wrap
     by_look = first and values.min() > 1 and not ((steps > 0).all() or (steps < 0).all())
     return BY_LOOK if by_look else ""  # from 1 on they may be ranks or ordered times
+
+
+def is_id_name(name: str, *, first: bool = False) -> bool:
+    """Whether a column has the name of an id; the first column may also have that of the objects."""
+    word = name.strip()
+    return bool(NAMED_ID.fullmatch(word) or (first and OBJECT.fullmatch(word)))
 
 
 def is_dense(values: NDArray[Any]) -> bool:
