@@ -13,6 +13,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from softecm._arrays import plain_array
 from softecm._checks import check_count, check_number
 from softecm._warnings import warn
 
@@ -296,7 +297,7 @@ def sample_constraints(
     """
     from sklearn.utils import check_random_state
 
-    values = np.asarray(labels)
+    values = plain_array(labels, "labels")
     if values.ndim != 1:
         raise ValueError(f"labels must have one entry per object; got shape {values.shape}. Pass a list of labels.")
     known = np.flatnonzero(values >= 0) if values.dtype.kind in "iuf" else np.arange(len(values))
@@ -349,7 +350,7 @@ def partial_labels(y: object, n_clusters: int) -> Pairs | None:
     try:
         names, numbers = np.unique(known, return_inverse=True)
     except TypeError:  # numbers and words
-        names, numbers = np.unique(known.astype(str), return_inverse=True)
+        names, numbers = np.unique(_as_text(known), return_inverse=True)
     if len(names) > n_clusters:
         raise ValueError(
             f"y must name at most n_clusters={n_clusters} different groups; got {len(names)}: "
@@ -360,13 +361,20 @@ def partial_labels(y: object, n_clusters: int) -> Pairs | None:
     return labels
 
 
+def _as_text(values: NDArray[np.generic]) -> NDArray[np.str_]:
+    """Values as text, lists among them, too."""
+    return np.array([str(one) for one in values.ravel().tolist()], dtype=np.str_).reshape(values.shape)
+
+
 def _unknown(y: object) -> tuple[NDArray[np.generic], NDArray[np.bool_]]:
     """Return labels as an array, and which are unknown."""
     import pandas as pd
 
-    values = np.array(y, dtype=object) if isinstance(y, list | tuple) else np.asarray(y)
+    values = plain_array(y, "y", object if isinstance(y, list | tuple) else None)
+    if values.ndim == 0 or values.dtype.kind == "V":
+        return values, np.zeros(values.shape, dtype=np.bool_)
     values = values[:, 0] if values.ndim == 2 and values.shape[1] == 1 else values
-    marked = values == -1 if values.dtype.kind in "biuf" else np.isin(np.char.strip(values.astype(str)), UNKNOWN)
+    marked = values == -1 if values.dtype.kind in "biuf" else np.isin(np.char.strip(_as_text(values)), UNKNOWN)
     return values, np.asarray(pd.isna(values)) | marked
 
 
@@ -423,7 +431,7 @@ def kept(labels: ArrayLike, must_link: ArrayLike | None = None, cannot_link: Arr
     >>> kept([0, 0, 1], must_link=[(0, 1), (0, 2)], cannot_link=[(1, 2)])
     0.6666666666666666
     """
-    values = np.asarray(labels)
+    values = plain_array(labels, "labels")
     must = _pairs("must_link", must_link, len(values))
     cannot = _pairs("cannot_link", cannot_link, len(values))
     good = (values[must[:, 0]] == values[must[:, 1]]).sum() + (values[cannot[:, 0]] != values[cannot[:, 1]]).sum()
@@ -437,10 +445,7 @@ def _pairs(name: str, pairs: ArrayLike | None, n_objects: int) -> Pairs:
         return np.empty((0, 2), dtype=np.int64)
     if not hasattr(pairs, "__array__"):
         pairs = list(pairs)  # type: ignore[arg-type, assignment]
-    try:
-        table = np.asarray(pairs)
-    except ValueError:
-        table = np.empty(0, dtype=object)
+    table = plain_array(pairs, name)
     if table.size == 0 and table.dtype.kind != "O":
         return np.empty((0, 2), dtype=np.int64)
     if table.ndim != 2 or table.shape[1] != 2:

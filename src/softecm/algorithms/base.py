@@ -270,10 +270,9 @@ class EvidentialClusterer(EstimatorFacts, ClusterMixin, BaseEstimator):
         ids = getattr(self, "_ids", None) if X is None else ids_of(X, getattr(self, "left_out_", None))
         return replace(decisions, ids=ids) if isinstance(decisions, Decisions) and ids is not None else decisions
 
+    @all_or_nothing
     def rename(self, names: Names) -> Self:
-        """Name the clusters in tables, figures, reports, predictions and files.
-
-        Another ``fit`` forgets the names.
+        """Name the clusters in all output; another ``fit`` forgets the names.
 
         Parameters
         ----------

@@ -24,7 +24,6 @@ from softecm.fit.loop import MERGED, Solution, iterate, runs_table, separation
 from softecm.fit.settings import PrototypeModel
 from softecm.objective.equations import MassCost, mass_cost
 from softecm.spaces.base import Space, check_enough, check_indices, refuse_dissimilarities, weighted_quantile
-from softecm.spaces.raw import as_plain
 from softecm.spaces.real import RealVectors
 
 Floats = NDArray[np.float64]
@@ -233,7 +232,7 @@ class BPEC(params.Iteration, params.FocalParameters, params.Masses, PrototypeClu
         graph = delta_bel(x.numpy(), min(k, n - 1), float(self.q))
         self._graph = (graph.bel, graph.delta)
         if self.peaks is not None:
-            self.peaks_ = check_indices("peaks", as_plain(self.peaks, "peaks"), n, self.n_clusters)
+            self.peaks_ = check_indices("peaks", self.peaks, n, self.n_clusters)
         else:
             check_enough(self.n_clusters or 1, n)
             self.peaks_ = graph.peaks(self.n_clusters, self.max_clusters)

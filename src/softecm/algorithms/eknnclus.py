@@ -16,6 +16,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from softecm import _engine
+from softecm._arrays import plain_array
 from softecm._engine import in_threads, threads
 from softecm._text import shown_size
 from softecm.algorithms.base import EvidentialClusterer, checked_rows
@@ -27,7 +28,6 @@ from softecm.fit.loop import after_runs
 from softecm.kernels.votes import backwards, between, sweep, tally
 from softecm.spaces.base import SQUARABLE
 from softecm.spaces.dissimilarities import Dissimilarities
-from softecm.spaces.raw import as_plain
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -395,7 +395,7 @@ class EKNNClus(Restarts, EvidentialClusterer):
     def _start(self, n: int) -> Ints:
         if not is_given(self.init):
             return np.arange(n)
-        labels = np.asarray(as_plain(self.init, "init"))
+        labels = plain_array(self.init, "init")
         if labels.shape != (n,):
             raise ValueError(
                 f"init must hold a label for each of the {n} objects; got shape {labels.shape}. 'objects' gives each "

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.utils.validation import check_consistent_length, check_is_fitted
+from sklearn.utils.validation import check_is_fitted
 
 from softecm._checks import check_number
 from softecm._engine import threads
@@ -41,6 +41,7 @@ from softecm.objective.linked import WeightedPairs, say_broken, with_linked
 from softecm.objective.problem import Penalty
 from softecm.spaces.column_roles import by_row
 from softecm.spaces.raw import RawArray, RawData, ids_of, raw_data
+from softecm.spaces.views import n_objects
 
 if TYPE_CHECKING:
     from softecm.belief.totals import PartitionTotals
@@ -427,7 +428,11 @@ class LinkableFamily(PrototypeFamily):
         if labels is not None or must_link is not None or cannot_link is not None:
             must_link, cannot_link = by_row(X, must_link, cannot_link)
             if labels is not None:
-                check_consistent_length(X, labels)
+                if len(labels) != n_objects(X):
+                    raise ValueError(
+                        f"y must hold one label for each of the {n_objects(X)} objects; got {len(labels)}. Write -1 where a "
+                        "label is not known."
+                    )
                 groups = groups_of_labels(labels)
                 seeds = tuple(groups) if len(groups) == self.n_clusters else ()
                 must_link, cannot_link = links_of_labels(labels, must_link, cannot_link)

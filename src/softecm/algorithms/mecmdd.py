@@ -255,7 +255,7 @@ class MECMdd(params.Restarts, params.FocalParameters, params.Masses, params.Clus
         """Return initial medoids (runs, c)."""
         n = views.shape[1]
         if params.is_given(self.init):
-            return check_indices("init", as_plain(self.init, "init"), n, c)[None]
+            return check_indices("init", self.init, n, c)[None]
         d, rng = torch.from_numpy(view_medoids.alike(views)), check_random_state(self.random_state)
         counts, draw = np.ones(n) if counts is None else counts, Draw(str(self.init), int(self.n_init))
         drawn = seed(draw, Precomputed(), Dissimilarities(n), d, counts, c, rng)

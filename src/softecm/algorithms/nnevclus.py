@@ -28,6 +28,7 @@ from softecm.files.values import anything
 from softecm.fit.loop import Callback, Progress, StopSignal, stopped
 from softecm.spaces.base import LARGEST, SQUARABLE, check_enough, symmetric
 from softecm.spaces.column_roles import by_row
+from softecm.spaces.raw import as_numbers
 
 Floats = NDArray[np.float64]
 ALL = 500  # number of objects up to which all pairs are compared
@@ -489,7 +490,7 @@ class NNEVCLUS(params.Restarts, params.FocalParameters, params.Clusters, Evident
 
     def _distances(self, x: Floats, dissimilarities: ArrayLike | None) -> Callable[[Tensor], Tensor]:
         if dissimilarities is not None:
-            d = np.asarray(dissimilarities, dtype=np.float64)
+            d = as_numbers(dissimilarities, "dissimilarities")
             if d.shape != (len(x), len(x)) or not np.isfinite(d).all() or d.min() < 0:
                 raise ValueError(
                     f"dissimilarities must be {len(x)} x {len(x)} finite numbers of at least 0, one row per object of "

@@ -153,9 +153,9 @@ def flag(default: bool, hint: str) -> bool:
     return field(default=default, metadata=rule(lambda name, value, usual: check_flag(name, value, hint)))
 
 
-def is_given(init: object) -> bool:
-    """Whether ``init`` holds initial prototypes rather than the name of an initialization method."""
-    return not isinstance(init, str)
+def is_given(value: object) -> bool:
+    """Whether ``init``, or ``focal_sets``, holds values rather than the name of a way to find them."""
+    return not isinstance(value, str)
 
 
 @parameters

@@ -11,6 +11,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from softecm._arrays import plain_array
 from softecm.algorithms.family import PrototypeFamily
 from softecm.algorithms.parameters import checked, choice, is_given, parameters
 from softecm.belief import FocalSets
@@ -27,6 +28,7 @@ from softecm.objective.equations import MassCost, mass_cost
 from softecm.objective.problem import stationary
 from softecm.optim import Batch, PlainProblem, PlainState
 from softecm.spaces.base import check_indices
+from softecm.spaces.raw import as_numbers
 
 FLOOR = 1e-12  # minimum squared distance, relative to the largest squared dissimilarity
 
@@ -183,11 +185,11 @@ class RelationalECM(Algorithm[Tensor]):
     def from_init(self, objects: Objects[Tensor], chosen: Settings) -> Tensor:
         """Return the given masses, or the masses of clusters placed on given objects."""
         n, f, init = len(objects), len(chosen.focal), chosen.init.value
-        masses = getattr(init, "masses", init)
-        if np.ndim(masses) != 2:
+        masses = plain_array(getattr(init, "masses", init), "init")
+        if masses.ndim != 2:
             numbers = check_indices("init", init, n, chosen.n_clusters)
             return self._masses_of(objects, chosen, torch.as_tensor(numbers)[None])
-        masses = np.asarray(masses, dtype=np.float64)
+        masses = as_numbers(masses, "init")
         if masses.shape != (n, f + 1):
             raise ValueError(
                 f"init must have masses of shape (n, f + 1), here ({n}, {f + 1}); got shape {masses.shape}. Pass a "
@@ -318,7 +320,8 @@ class RECM(PrototypeFamily):
 
     def _settings(self) -> Settings:
         values = checked(self)
-        if values["focal_sets"] == "auto" and values["max_cardinality"] is None and is_given(values["init"]):
+        auto = not is_given(values["focal_sets"]) and values["focal_sets"] == "auto"
+        if auto and values["max_cardinality"] is None and is_given(values["init"]):
             # Initial masses come with their sets; other initial clusters have no neighbours yet.
             sets = getattr(values["init"], "focal_sets", None)
             values["focal_sets"], values["max_cardinality"] = sets, 2 if sets is None else None

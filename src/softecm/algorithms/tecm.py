@@ -15,6 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_is_fitted
 from torch import Tensor
 
+from softecm._arrays import plain_array
 from softecm.algorithms.family import PrototypeFamily
 from softecm.algorithms.parameters import checked, choice, number, parameters
 from softecm.algorithms.quadratic import CentersProblem, VectorAlgorithm, means_of
@@ -29,7 +30,6 @@ from softecm.fit.settings import Init, Settings, settings
 from softecm.objective.equations import MassCost, share
 from softecm.optim import Evaluation
 from softecm.spaces.base import LARGEST
-from softecm.spaces.raw import as_plain
 
 SETS, MATCHED, CLUSTERS = "sets", "matched", "clusters"
 FORMS = (SETS, MATCHED, CLUSTERS)
@@ -284,7 +284,7 @@ def centers_of(source: ArrayLike | None) -> tuple[tuple[float, ...], ...]:
     if source is None:
         return ()
     try:
-        rows = np.asarray(as_plain(source, "source"), dtype=np.float64)
+        rows = plain_array(source, "source", np.float64)
     except (TypeError, ValueError, OverflowError):
         rows = np.zeros(0)
     if rows.ndim != 2 or not rows.size or not (np.abs(rows) <= LARGEST).all():

@@ -13,6 +13,7 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from softecm._arrays import plain_array
 from softecm._checks import is_whole
 from softecm._text import listed, meant, some_of
 from softecm._wording import literal, option, worded
@@ -70,12 +71,13 @@ class FocalSets:
 
     def __post_init__(self) -> None:
         n_clusters = _positive("n_clusters", self.n_clusters, GROUPS)
-        if isinstance(self.sets, str) or not isinstance(self.sets, Iterable) or getattr(self.sets, "ndim", 1) == 0:
+        sets = plain_array(self.sets, "focal_sets").tolist() if hasattr(self.sets, "ndim") else self.sets
+        if isinstance(sets, str) or not isinstance(sets, Iterable):
             raise TypeError(
                 f"focal_sets must be a list of tuples of cluster numbers; got {self.sets!r}. An example for two "
                 f"clusters: [(0,), (1,), (0, 1)]."
             )
-        distinct = set(map(_cluster_set, self.sets, repeat(n_clusters))) - {()}
+        distinct = set(map(_cluster_set, sets, repeat(n_clusters))) - {()}
         missing = next(filterfalse(distinct.__contains__, zip(range(n_clusters), strict=False)), None)
         if missing is not None:
             raise ValueError(

@@ -21,6 +21,7 @@ from typing import Literal, cast
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from softecm._arrays import plain_array
 from softecm._checks import check_choice
 from softecm._text import place
 from softecm.belief.focal import FocalSets
@@ -327,7 +328,7 @@ def _total(m: FloatArray) -> FloatArray:
 
 
 def _matrix(masses: ArrayLike, focal: FocalSets) -> FloatArray:
-    m = np.asarray(masses, dtype=np.float64)
+    m = float_array("masses", masses)
     if m.ndim != 2 or m.shape[1] != len(focal) + 1:
         raise ValueError(
             f"masses must have one row per object and {len(focal) + 1} columns, the empty set and then the "
@@ -349,7 +350,7 @@ NEGATIVE_TOLERANCE = 1e-12
 def float_array(name: str, values: ArrayLike) -> FloatArray:
     """Return an array of floats; raise an error that names the parameter."""
     try:
-        return np.asarray(values, dtype=np.float64)
+        return plain_array(values, name, np.float64)
     except (TypeError, ValueError):
         raise ValueError(
             f"{name} must be a table of numbers with rows of equal length; got {type(values).__name__} that is not one."
@@ -408,7 +409,7 @@ def frozen(masses: FloatArray) -> FloatArray:
 
 def hard_labels(labels: ArrayLike) -> IntArray:
     """Return labels as integers of at least -1, or raise an error."""
-    values = np.asarray(labels)
+    values = plain_array(labels, "labels")
     if values.ndim != 1:
         raise ValueError(f"labels must be a flat list, one for each object; got shape {values.shape}.")
     remedy = "Turn names into numbers with np.unique(labels, return_inverse=True)[1]."

@@ -22,7 +22,7 @@ from softecm.report.reasons import NO_COLUMNS, Attributes, Explanation, Teller
 from softecm.report.sections.columns import taken
 from softecm.report.sections.groups import profiled, ruled
 from softecm.report.sections.what_if import live_of
-from softecm.spaces.raw import ids_of, without
+from softecm.spaces.raw import as_plain, ids_of, without
 from softecm.spaces.views import n_objects
 
 if TYPE_CHECKING:
@@ -108,7 +108,7 @@ def build(
     (('x', 'y'), 2)
     """
     known = ids_of(X, getattr(model, "left_out_", None))
-    X = without(X, getattr(model, "left_out_", None))
+    X = as_plain(without(X, getattr(model, "left_out_", None)))
     shown = partition if partition is not None else _partition(model, X)
     if X is not None and len(shown) != n_objects(X):
         raise ValueError(

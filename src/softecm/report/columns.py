@@ -144,9 +144,11 @@ def _columns_of_table(
         table = read_table(some)
     except (ValueError, TypeError):
         return None
-    named = table.backend is not None or len(known) != len(table.columns)
-    keys = [str(c.name) for c in table.columns] if named else known
-    shown = _shown_names(keys, names)
+    own = [str(c.name) for c in table.columns]
+    # The model may know columns by their places alone, as of an array or a frame whose names are numbers.
+    named = len(known) != len(own) or (table.backend is not None and not set(own).isdisjoint(known))
+    keys = own if named else known
+    shown = _shown_names(keys if table.backend is None else own, names)
     words = {str(c.name) for c in getattr(model.model_.space, "categories", ())} if named else _places(model)
     cells = zip(keys, shown, table.columns, strict=True)
     attributes = [

@@ -18,6 +18,7 @@ from softecm.report.columns import TableColumns, columns_of, thin_columns
 from softecm.report.inputs import SAME, Comparing, Data
 from softecm.report.reasons import NO_COLUMNS, Attributes, Explanation, Pulls, Teller
 from softecm.report.words import named_nearest, sentence
+from softecm.spaces.raw import as_plain
 from softecm.spaces.views import n_objects
 
 SEEN = 1_000  # objects that determine a column's precision
@@ -81,6 +82,7 @@ def explain_object(
     partition: CredalPartition | None = None,
 ) -> ObjectExplanation:
     """Explain object ``i`` of ``X``, an index from 0 or a name; by its masses in ``partition``, if given."""
+    X = as_plain(X)
     count = n_objects(X)
     names = inputs.names_of(X, count, ids)
     if isinstance(i, str) and i in names:

@@ -7,6 +7,7 @@ from typing import TypeAlias, cast
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from softecm._arrays import plain_array
 from softecm.belief import CredalPartition
 
 FloatArray: TypeAlias = NDArray[np.float64]
@@ -24,7 +25,7 @@ def two_labels(labels_true: Labels, labels_pred: Labels, at_least: int = 2) -> t
 
 def label_array(name: str, labels: Labels, at_least: int = 2) -> IntArray:
     """Return labels as consecutive numbers from 0."""
-    values = labels.labels() if isinstance(labels, CredalPartition) else np.asarray(labels)
+    values = labels.labels() if isinstance(labels, CredalPartition) else plain_array(labels, name)
     if values.ndim != 1:
         raise ValueError(f"{name} must be a flat list, one label for each object; got shape {values.shape}.")
     _enough(name, len(values), at_least)

@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, Protocol, Self, TypeAl
 
 import numpy as np
 import torch
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 from torch import Tensor
 
+from softecm._arrays import plain_array
 from softecm._text import place
 from softecm._wording import option, worded
 from softecm.files.expected import Misfit, Range
@@ -154,9 +155,9 @@ def symmetric(d: NDArray[np.floating]) -> NDArray[np.floating]:
     return even
 
 
-def check_indices(name: str, indices: ArrayLike, n: int, count: int | None = None) -> NDArray[np.int64]:
+def check_indices(name: str, indices: object, n: int, count: int | None = None) -> NDArray[np.int64]:
     """Return distinct indices of training objects; ``count`` of them if given."""
-    rows = np.asarray(indices)
+    rows = plain_array(indices, name)
     whole = rows.ndim == 1 and len(rows) > 0 and rows.dtype.kind in "iuf" and bool((rows == np.round(rows)).all())
     right = whole and len(np.unique(rows)) == len(rows) and 0 <= rows.min() <= rows.max() < n
     if not right or (count is not None and len(rows) != count):

@@ -12,6 +12,7 @@ import narwhals.stable.v1 as nw
 import numpy as np
 from numpy.typing import NDArray
 
+from softecm._arrays import plain_array
 from softecm._checks import frame_of
 from softecm._precision import spaced
 from softecm._text import column_label, meant
@@ -191,11 +192,8 @@ def by_row(X: object, must_link: object, cannot_link: object) -> tuple[Any, Any]
 
 
 def _rows(parameter: str, pairs: Any, X: object) -> Any:
-    listed = pairs if pairs is None or hasattr(pairs, "__array__") else list(pairs)
-    try:
-        table = np.asarray(listed)
-    except ValueError:  # not pairs, reported elsewhere
-        return listed
+    listed = pairs if pairs is None or hasattr(pairs, "ndim") or hasattr(pairs, "__array__") else list(pairs)
+    table = plain_array(listed, parameter)
     if table.ndim != 2 or "text" not in map(kind_of, table.ravel()[:2]):
         return listed
     names = names_of(X)

@@ -13,7 +13,7 @@ from torch import Tensor
 
 from softecm.files.expected import Misfit, count, listed, numeric_type, rules, text
 from softecm.spaces import base
-from softecm.spaces.raw import as_plain, raw_data
+from softecm.spaces.raw import raw_data
 
 if TYPE_CHECKING:
     from sklearn.base import BaseEstimator
@@ -108,8 +108,7 @@ class Dissimilarities(base.Space):
 
     def encode_prototypes(self, prototypes: object) -> Tensor:
         """Return prototypes from indices of training objects."""
-        rows = np.asarray(as_plain(prototypes, "init"))
-        return torch.as_tensor(base.check_indices("init", rows, self.n_objects), dtype=self.dtype)
+        return torch.as_tensor(base.check_indices("init", prototypes, self.n_objects), dtype=self.dtype)
 
     def starts(self, x: Tensor, rows: Tensor) -> Tensor:
         """Return the indices."""

@@ -13,11 +13,11 @@ from typing import Any, ClassVar, Literal, ParamSpec, TypeAlias, TypeVar
 
 import narwhals.stable.v1 as nw
 import numpy as np
-import torch
 from narwhals.stable.v1 import selectors as cs
 from numpy.typing import NDArray
 from scipy.sparse import issparse
 
+from softecm._arrays import detached, is_tensor, plain_array, unmasked
 from softecm._checks import frame_of
 from softecm._text import place, visible
 from softecm._wording import literal, option
@@ -194,13 +194,13 @@ class RawArray(RawData):
 
     def refuse_no_table(self, name: str = "X", *, of_numbers: bool = False) -> None:
         """Raise TypeError for a 1-D array, or for dates if ``of_numbers``."""
-        if self.value.ndim == 1:
+        if self.value.ndim < 2:
             super().refuse_no_table(name)
         elif of_numbers and self.value.dtype.kind in "mM":
             self.refuse_words(name)
 
     def _instead_of_table(self, name: str) -> str:
-        return _single_values(self.value, name)
+        return _single_values(self.value, name) if self.value.ndim else f"the single value {literal(self.value.item())}"
 
 
 @dataclass(frozen=True)
@@ -242,7 +242,7 @@ class RawFrame(RawData):
         """Return the column excluded as an id, else a pandas index other than the default."""
         for name, reason in (left_out or {}).items():
             if reason.startswith("an id") and name in self.frame.columns:
-                return np.array([str(cell) for cell in self.frame[name].to_list()], dtype=object)
+                return np.array([str(cell) for cell in self.frame.get_column(name).to_list()], dtype=object)
         index = getattr(self.value, "index", None)
         if index is None or callable(index) or getattr(index, "start", None) is not None:
             return None
@@ -394,11 +394,11 @@ def raw_data(X: Any, name: str = "X") -> RawData:
             f"pandas.DataFrame({name}) makes a table of them."
         )
     if isinstance(X, np.ma.MaskedArray):
-        X = _unmasked(X)
-    elif isinstance(X, torch.Tensor):
-        X = _detached(X, name)
+        X = unmasked(X)
+    elif is_tensor(X):
+        X = detached(X, name)
     if isinstance(X, np.ndarray):
-        return RawArray(X)
+        return RawArray(np.asarray(X))
     if isinstance(X, Mapping):
         views = {key: raw_data(part, name) for key, part in X.items()}
         if any(part.in_blocks for part in views.values()):
@@ -408,12 +408,16 @@ def raw_data(X: Any, name: str = "X") -> RawData:
         if RawList(X).in_blocks:
             return RawList(X)
         _refuse_pair(X, name)
-        special = any(isinstance(row, np.ma.MaskedArray | torch.Tensor) for row in X)
+        special = any(isinstance(row, np.ma.MaskedArray) or is_tensor(row) for row in X)
         return RawList([as_plain(row, name) for row in X] if special else X)
     if getattr(X, "columns", None) is not None:
         _refuse_names(getattr(X, "column_names", X.columns), name)
     frame = frame_of(X)
-    return RawData(X) if frame is None else RawFrame(X, frame)
+    if frame is not None:
+        return RawFrame(X, frame)
+    if hasattr(X, "__array__") and not isinstance(nw.from_native(X, series_only=True, pass_through=True), nw.Series):
+        return RawArray(np.asarray(X))
+    return RawData(X)
 
 
 def _refuse_pair(X: Sequence[Any], name: str) -> None:
@@ -439,11 +443,11 @@ def as_plain(X: Any, name: str = "X") -> Any:
 
 def as_numbers(X: object, name: str) -> NDArray[np.float64]:
     """Return numeric values given in addition to the data as an array."""
-    plain = as_plain(X, name)
+    plain = plain_array(X, name)
     try:
-        if np.asarray(plain).dtype.kind in "cmM":
+        if plain.dtype.kind in "cmM":
             raise TypeError
-        return np.asarray(plain, dtype=np.float64)
+        return np.asarray(plain, dtype=np.float64, order="C")  # torch takes no negative strides
     except OverflowError:
         refuse_huge(plain, name)
         raise
@@ -501,27 +505,6 @@ def _refuse_names(columns: Iterable[Any], name: str) -> None:
                 "them."
             )
         refuse_unwritable([column], f"the names of {name}'s columns")
-
-
-def _unmasked(X: np.ma.MaskedArray[Any, Any]) -> Array:
-    plain, masked = np.asarray(X.data), np.asarray(X.mask)  # type: ignore[no-untyped-call]
-    if not masked.any():
-        return plain
-    numbers = plain.dtype.kind in "iuf"
-    plain = plain.astype(np.result_type(plain, np.float32) if numbers else object)
-    plain[masked] = np.nan if numbers else None
-    return plain
-
-
-def _detached(X: torch.Tensor, name: str) -> Array:
-    if X.is_nested or X.is_meta:
-        raise TypeError(f"{name} must be a dense tensor with data; got one that is nested or on the device 'meta'.")
-    if X.layout != torch.strided or X.is_quantized:
-        raise TypeError(
-            f"{name} must be a dense tensor; got layout {X.layout}. Use X.to_dense(), or a SciPy sparse array."
-        )
-    dense = X.detach().cpu()
-    return (dense.float() if dense.dtype == torch.bfloat16 else dense).resolve_conj().resolve_neg().numpy()
 
 
 def _holds_words(cells: Iterable[Any]) -> bool:

@@ -97,7 +97,8 @@ def to_list(X: object, layout: str = "tslearn") -> list[NDArray[np.float64]]:
         raise ValueError(
             f"X must be an array (n, steps, channels) or a list of series; got {type(X).__name__}. Turn it into one first."
         )
-    if np.ndim(X) == 0 if not isinstance(X, list | tuple) else len(X) == 0:
+    X = X if isinstance(X, list | tuple) else np.asarray(X)
+    if getattr(X, "ndim", 1) == 0 or len(X) == 0:
         raise ValueError("X must hold at least one series; got none. Pass an array (n, steps, channels) or a list.")
     rows: list[NDArray[np.float64]] = []
     for i, one in enumerate(X):  # type: ignore[arg-type, var-annotated]

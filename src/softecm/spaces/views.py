@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Hashable, Mapping, Sequence, Sized
+from collections.abc import Hashable, Mapping, Sequence, Set, Sized
 from dataclasses import dataclass, field, replace
 from functools import cache
 from typing import TYPE_CHECKING, Any, NoReturn, Self
@@ -409,7 +409,7 @@ def n_objects(X: Any) -> int:
     """Return the number of objects in data of any kind, including several views."""
     if isinstance(X, Mapping):
         return max(map(n_objects, X.values()), default=0)
-    if not isinstance(X, Sized):
+    if not isinstance(X, Sized) or isinstance(X, Set) or getattr(X, "ndim", 1) == 0:
         raw_data(X).refuse_no_table()
     return int(X.shape[0]) if issparse(X) else len(X)
 
