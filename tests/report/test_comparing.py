@@ -54,6 +54,9 @@ def test_a_new_group_is_named_and_outliers_are_in_no_group():
     assert found.table.tolist() == [[17, 0, 0, 2, 0], [0, 18, 0, 2, 0], [0, 0, 17, 1, 1], [0, 0, 0, 1, 1]]
     assert found.facts["appeared"].keys() == {"group 1"}
     assert "group 3 (group 2 of May)" not in found.html  # objects that stayed are not listed
+    frame = found.to_frame("pandas")
+    assert set(frame.loc[frame["after"] == "group 1", "matched"]) == {"group 1 (new)"}  # May has another group 1
+    assert '<td class="word">group 1 (new) ' in found.html
     gone = compare(found.second, found.first)
     assert [sentence for sentence in gone.sentences() if "gone" in sentence] == [
         "Group 1 of A is gone in B: of its 6 objects 2 are in group 1, 2 are in group 2, 1 is in group 3 and 1 is in "
@@ -154,7 +157,7 @@ def test_groups_of_other_objects_are_matched_by_their_prototypes():
     assert all(one.distance < 0.5 for one in found.groups if one.first and one.second)
     assert {(one.before, one.after) for one in found.groups} == {(100, 130), (100, 115), (100, 260), (100, 0), (0, 100)}
     sentences = found.sentences()
-    assert sentences[0] == "May has 400 objects, June has 606: a group grew or shrank if its share of them did."
+    assert sentences[0] == "May has 400 objects and June 606; a group grew or shrank if its share of them did."
     assert any(line.endswith("grew from 25% to 43% (100 → 260 objects).") for line in sentences)
     assert any(line.endswith("kept about the same share (25% → 21%, 100 → 130 objects).") for line in sentences)
     assert f"{names[1][4].capitalize()} of June (17%, 100 objects) is new." in sentences

@@ -234,14 +234,18 @@ class Comparison:
         """Return the set of each object in the second, with its name in the first if that differs."""
         focal = self.second.focal_sets
         own, as_first = focal.in_words(), focal.in_words(self._names_in_first)
-        sets = [a if a == b else f"{a} ({b} of {self.names[0]})" for a, b in zip(own, as_first, strict=True)]
+        known = (max(members, default=0) < self.first.n_clusters for members in ((), *focal.sets))
+        sets = [
+            a if a == b else f"{a} ({b} of {self.names[0]})" if is_known else b
+            for a, b, is_known in zip(own, as_first, known, strict=True)
+        ]
         return [sets[column] for column in decisions.columns]
 
     @property
     def _names_in_first(self) -> list[str]:
         """The first's names for the clusters of the second; those without a match keep their names."""
         own = self.second.focal_sets.cluster_names
-        return [*self.first.focal_sets.cluster_names, *own[self.first.n_clusters :]]
+        return [*self.first.focal_sets.cluster_names, *(f"{name} (new)" for name in own[self.first.n_clusters :])]
 
     def write(self, path: str | os.PathLike[str]) -> None:
         """Write the page atomically; an existing file is replaced."""

@@ -108,7 +108,7 @@ class GroupChanges:
         """Return sentences about the number of objects, each group, and the outliers."""
         (a, b), (n, m) = self.names, self.n_objects
         lines = [
-            f"{a} has {number_of(n, 'object')}, {b} has {grouped(m)}: a group grew or shrank if its share of them did."
+            f"{a} has {number_of(n, 'object')} and {b} {grouped(m)}; a group grew or shrank if its share of them did."
         ]
         for one in self.groups:
             before, after = share_of(one.before, n), share_of(one.after, m)
