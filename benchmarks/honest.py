@@ -122,6 +122,33 @@ def heaps(rng: np.random.Generator, seed: int) -> Iterator[tuple[str, Any]]:
     steps = rng.normal(size=(50, 30, 1))
     yield "series, white noise", steps
     yield "series, random walks", rng.normal(size=(50, 30, 1)).cumsum(1)
+    yield "table, a category follows a number", with_followers(rng, 1)
+    yield "table, categories follow numbers", with_followers(rng, int(rng.integers(2, 4)))
+
+
+def with_followers(rng: np.random.Generator, categories: int) -> pd.DataFrame:
+    """A heap of correlated numbers, normal, heavy-tailed or skewed, with categories that are bins of one or nearly so."""
+    n, p = int(rng.choice([150, 300, 800])), int(rng.integers(2, 5))
+    x = rng.uniform(0.5, 1.2) * rng.normal(size=(n, 1)) + rng.uniform(0.3, 1, size=p) * rng.normal(size=(n, p))
+    x = (x, x / np.sqrt(rng.chisquare(3, size=(n, 1)) / 3), np.exp(0.7 * x))[rng.integers(3)]
+    table = pd.DataFrame(x, columns=[f"number{j}" for j in range(p)])
+    for j in range(categories):
+        place = pd.Series(x[:, rng.integers(p)]).rank(pct=True) + rng.choice([0.0, 0.1, 0.25]) * rng.normal(size=n)
+        table[f"category{j}"] = pd.qcut(place, int(rng.integers(2, 5)), labels=False).map("level {}".format)
+    return table
+
+
+def in_categories(rng: np.random.Generator) -> pd.DataFrame:
+    """Two to four groups that differ in three to six categories only, beside a heap of correlated numbers."""
+    c, n, p = int(rng.integers(2, 5)), int(rng.choice([300, 600])), int(rng.integers(1, 4))
+    y = rng.integers(c, size=n)
+    x = rng.normal(size=(n, 1)) + rng.normal(size=(n, p))
+    table = pd.DataFrame(np.exp(x) if rng.random() < 0.5 else x, columns=[f"number{j}" for j in range(p)])
+    for j in range(int(rng.integers(3, 7))):
+        levels = rng.permutation(list("abcde"))
+        own = rng.random(n) < 0.85
+        table[f"category{j}"] = np.where(own, levels[y], rng.choice(levels, n))
+    return table
 
 
 def none(draws: range) -> None:
@@ -136,6 +163,8 @@ def none(draws: range) -> None:
         "no groups said, falsely: 5 deviations apart",
         [chosen(_kind("round", 5.0)(_rng(s, 3))[0]).no_groups for s in draws],
     )
+    said = [chosen(in_categories(_rng(s, 11))).no_groups for s in draws]
+    say("no groups said, falsely: groups in categories alone", said)
     from sklearn.datasets import make_moons
 
     moons = [make_moons(300, noise=0.06, random_state=s)[0] for s in draws]
