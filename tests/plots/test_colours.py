@@ -14,6 +14,16 @@ def test_a_cluster_keeps_its_colour_and_a_set_mixes_those_of_its_clusters() -> N
 def test_there_are_colours_for_many_clusters() -> None:
     colors = colours.set_colors(FocalSets.simple(30))
     assert len(set(colors[1:31])) == 30
+    assert colors[1:13] == colours.set_colors(FocalSets.simple(12))[1:13]  # a cluster keeps its colour
+
+
+def test_twenty_clusters_are_as_easy_to_tell_apart_as_the_first_eight() -> None:
+    def least(count: int) -> float:
+        lab = colours._oklab(colours.rgb(colours.set_colors(FocalSets.simple(count))[: count + 1]))
+        apart = np.linalg.norm(lab[:, None] - lab, axis=2)
+        return float(apart[np.triu_indices(count + 1, 1)].min())
+
+    assert least(20) >= least(8) - 0.005  # colours are rounded
 
 
 def test_outliers_are_dark_and_sure_objects_have_their_clusters_colour() -> None:

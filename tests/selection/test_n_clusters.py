@@ -107,7 +107,7 @@ def test_what_is_no_estimator_or_no_data_is_refused():
 def test_heaps_without_groups_are_one_group_and_blobs_never():
     rng = np.random.default_rng(0)
     for X in (rng.normal(size=(150, 2)), rng.uniform(size=(150, 3)), np.ones((20, 2))):
-        with pytest.warns(NoGroupsWarning, match=r"no groups stand apart \(.+\): one group is taken"):
+        with pytest.warns(NoGroupsWarning, match=r"no groups stand apart \(.+\): all objects are in one group"):
             choice = choose_n_clusters(X, random_state=0)
         assert (choice.n_clusters, choice.no_groups, choice.edge) == (1, True, "")
         assert choice.model.partition_.n_clusters == 1

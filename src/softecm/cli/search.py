@@ -88,10 +88,11 @@ def fit_auto(data: object, params: Params, err: Console, candidates: Sequence[in
 def facts(choice: Choice[SoftECM]) -> dict[str, object]:
     """How the number was chosen, for the summary."""
     values = {c: float(v) if math.isfinite(v) else None for c, v in choice.values.items()}
-    text = "No number of groups gave separate groups"
+    tried = f"Tried {min(values)} to {max(values)} groups"
+    text = f"{tried}: none stand apart"
     if choice.n_clusters > 1:
         others = "".join(f"; the rule {name} prefers {c}" for name, c in choice.others.items())
-        text = f"Tried {min(values)} to {max(values)} groups: {_verdict(choice)}{others}"
+        text = f"{tried}: {_verdict(choice)}{others}"
         if choice.tied:
             text += (
                 f". To decide, run again with -c {choice.tied[0]} and compare the maps and what is said of the groups"

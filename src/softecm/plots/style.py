@@ -113,15 +113,20 @@ def mixed_colors(partition: CredalPartition) -> FloatArray:
 
 
 def _cluster_rgb(count: int) -> FloatArray:
-    """Return colours of the clusters (c, 3): the fixed ones, then hues a golden angle apart."""
+    """Return colours of the clusters (c, 3): the fixed ones, then always the one least like all before."""
     fixed = rgb(CLUSTER_COLORS[:count])
     if count <= len(CLUSTER_COLORS):
         return fixed
-    number = np.arange(len(CLUSTER_COLORS), count)
-    hue = 2 * np.pi * (0.618034 * number % 1.0)
-    light = np.where(number % 2, 0.55, 0.7)
-    more = _from_oklab(np.column_stack([light, 0.13 * np.cos(hue), 0.13 * np.sin(hue)]))
-    return np.vstack([fixed, more])
+    light, vivid, hue = (axis.ravel() for axis in np.meshgrid((0.45, 0.6, 0.75, 0.85), (0.08, 0.14), np.arange(72)))
+    hue = 2 * np.pi * hue / 72
+    colors = _from_oklab(np.column_stack([light, vivid * np.cos(hue), vivid * np.sin(hue)]))
+    lab, chosen = _oklab(colors), [*_oklab(np.vstack([fixed, rgb([EMPTY_COLOR, "#ffffff"])]))]
+    away = np.min([np.linalg.norm(lab - one, axis=1) for one in chosen], axis=0)
+    picked: list[int] = []
+    for _ in range(len(CLUSTER_COLORS), count):
+        picked.append(int(away.argmax()))
+        away = np.minimum(away, np.linalg.norm(lab - lab[picked[-1]], axis=1))
+    return np.vstack([fixed, colors[picked]])
 
 
 def mix(shares: FloatArray) -> FloatArray:

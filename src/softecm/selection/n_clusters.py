@@ -269,7 +269,9 @@ def _warn_of(choice: Choice[Model], X: object, small: str | None) -> None:
 
 def no_groups_remark(choice: Choice[Model]) -> str:
     """Return that there are no groups, why, and what to do."""
-    instead = "one group is taken" if choice.n_clusters == 1 else f"{choice.n_clusters} are the best of those tried"
+    instead = (
+        "all objects are in one group" if choice.n_clusters == 1 else f"{choice.n_clusters} are the best of those tried"
+    )
     return (
         f"no groups stand apart ({choice.evidence}): {instead}. Set a number of clusters to divide the objects "
         "anyway. Groups that are not convex, such as rings, are not recognized."

@@ -234,7 +234,7 @@ def trait_text(trait: Trait) -> Markup:
 def _lead(data: ReportData, aside: int) -> str:
     """Return notes on the prototypes, with the number of columns without weight."""
     lead = ""
-    if data.profiles is not None and len(data.attributes) > 1:
+    if data.profiles is not None and len(data.attributes) > 1 < data.partition.n_clusters:
         lead += " Columns that distinguish the groups most come first"
         lead += "; those that do not distinguish them are left out." if aside else "."
     if any(a.kind != "category" and a.known for a in data.attributes):
