@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextvars import ContextVar
 from enum import Enum
 from typing import NamedTuple
@@ -24,14 +24,19 @@ class Wording(NamedTuple):
     option: Callable[[str, object], str]
     literal: Callable[[object], str]
     in_python: bool = False
+    again: Callable[[Sequence[str]], str] = lambda options: f"add {' '.join(options)}."
 
 
 def _keyword(name: str, value: object) -> str:
     return name if value is UNSET else f"{name}={value!r}"
 
 
+def _arguments(options: Sequence[str]) -> str:
+    return f"pass {', '.join(options)} to read_table."
+
+
 #: Depends on the reader of the messages.
-WORDING: ContextVar[Wording] = ContextVar("wording", default=Wording(_keyword, repr, in_python=True))  # noqa: B039  (frozen)
+WORDING: ContextVar[Wording] = ContextVar("wording", default=Wording(_keyword, repr, True, _arguments))  # noqa: B039  (frozen)
 
 
 def option(name: str, value: object = UNSET) -> str:
@@ -43,6 +48,11 @@ def option(name: str, value: object = UNSET) -> str:
     ('tol', "relaxation='gap'", 'delta=None')
     """
     return WORDING.get().option(name, value)
+
+
+def again(options: Sequence[str]) -> str:
+    """Return how to repeat the call with more options, each as ``option`` writes it; a front end may give the command."""
+    return WORDING.get().again(options)
 
 
 LONG = 100  # digits above which integers are abbreviated

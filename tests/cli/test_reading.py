@@ -1,6 +1,7 @@
 """The command line on files as people have them."""
 
 import json
+import shlex
 import signal
 import subprocess
 import sys
@@ -262,3 +263,29 @@ def test_predict_names_a_column_whose_unit_changed_without_a_word(run: Run, tmp_
     assert code == 0
     (warning,) = [text for text in json.loads(out)["warnings"] if "unit" in text and "belong to no group" not in text]
     assert warning.startswith("The numbers of column 'speed' are about 1/2")
+
+
+@pytest.mark.parametrize("shape", ["series", "channels", "states"])
+def test_the_command_for_a_long_table_works_as_it_stands(run: Run, tmp_path: Path, shape: str) -> None:
+    rng = np.random.default_rng(0)
+    rows = []
+    for i in range(12):
+        for t in range(8):
+            place = ("home", "ward", "rehab")[int(rng.integers(3)) if i % 2 else t // 3]
+            rows += [
+                (f"P {i}", t, c, f"{(t if i % 2 else 9) + rng.normal():.2f}", place) for c in ("heat, core", "load")
+            ]
+    frame = pd.DataFrame(rows, columns=["Patient no", "t (h)", "what", "value, net", "place"])
+    columns = {"series": [0, 1, 3], "channels": [0, 1, 2, 3], "states": [0, 1, 4]}[shape]
+    if shape != "channels":
+        frame = frame[frame["what"] == "load"]
+    frame.iloc[:, columns].sample(frac=1, random_state=0).to_csv(tmp_path / "long.csv", index=False)
+    code, out, err = run("cluster", tmp_path / "long.csv", "-c", "2", "--seed", "1")
+    assert code == 0, err
+    (command,) = [line.strip() for line in out.splitlines() if line.strip().startswith("softecm cluster")]
+    code, out, err = run(*shlex.split(command)[1:])
+    assert code == 0, err
+    assert f"12 {'sequences' if shape == 'states' else 'series'}" in out
+    code, out, err = run("predict", "long-softecm", tmp_path / "long.csv")
+    assert code == 0, err
+    assert "Warning" not in out

@@ -118,8 +118,8 @@ def test_rows_that_look_like_steps_of_series_are_asked_about(tmp_path: Path, who
     assert f"{said} --time day --value pulse." in found.notes
     backwards = [note for note in loaded(tmp_path, ["name,day,pulse", *cells[::-1]]).notes if "of a series" in note]
     scattered = f"rows with the same name all differ in day: {question}"
-    dated_words = who[0] != "{" and "-" in when  # in any order, only these look like series
-    assert backwards == ([f"{scattered} --time day --value pulse."] if dated_words else [])
+    named = who[0] != "{"  # in any order, numbers don't look like names
+    assert backwards == ([f"{scattered} --time day --value pulse."] if named else [])
     assert loaded(tmp_path, ["name,day,pulse", *cells], id_column="name", time="day", value=("pulse",)).names[
         1
     ] == who.format(7)

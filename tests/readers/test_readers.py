@@ -86,7 +86,9 @@ def test_steps_of_series_in_no_order_are_asked_about(tmp_path: Path) -> None:
 
 def test_two_values_at_one_time_are_refused(tmp_path: Path) -> None:
     frame = pd.DataFrame({"s": ["a"] * 4, "t": [1, 1, 2, 2], "v": [1.0, 2.0, 3.0, 4.0]})
-    pivot = r" If c says .* pivot the table so that each channel is a column of its own, .* in (--value|values)\."
+    pivot = (
+        r" If c says .* (add --channel c|pivot the table so that each channel is a column of its own, .* in values)\."
+    )
     for channels, remedy in (("xyxy", pivot), ("xxxx", "")):
         long = frame.assign(c=list(channels))
         long.to_csv(tmp_path / "long.csv", index=False)

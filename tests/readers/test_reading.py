@@ -98,7 +98,7 @@ def test_errors_speak_python() -> None:
         read_table(pd.DataFrame({"a": []}))
     with pytest.raises(TypeError, match="takes a path or a data frame; got ndarray"):
         read_table(np.ones((3, 2)))
-    with pytest.raises(TypeError, match="no option 'decimals'; it has array, categorical, dates, decimal"):
+    with pytest.raises(TypeError, match="no option 'decimals'; it has array, categorical, channel, dates, decimal"):
         read_table(written(), decimals=",")
     assert softecm.read_table is read_table
 

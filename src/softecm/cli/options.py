@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import inspect
 import shlex
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextvars import ContextVar
 from dataclasses import MISSING, dataclass, fields, is_dataclass
 from functools import wraps
@@ -117,6 +117,9 @@ class Reading:
     array: Annotated[str | None, source("Array of an .npz file.")] = None
     time: Annotated[str | None, source("Long table of series: the column that orders a series.")] = None
     value: Annotated[str | None, source("Long table of series: the value columns, comma-separated.")] = None
+    channel: Annotated[
+        str | None, source("Long table with a row per series, time and channel: the column that names the channel.")
+    ] = None
 
     def options(self, **more: object) -> ReadOptions:
         """The same for the readers."""
@@ -227,6 +230,12 @@ class Invocation:
     specified: frozenset[str] = frozenset()  # parameters that were given, not left at their defaults
     words: tuple[tuple[str, tuple[str, ...]], ...] = ()  # each of them as it is written, after the command's name
 
+    def again(self, options: Sequence[str]) -> str:
+        """The same command with more options, on a line of its own to be copied; it replaces this one's results."""
+        force = [] if "dry_run" in self.specified else ["--force"]
+        same = self.line({"force", "metric", "scale", "weights"})
+        return f"run\n{' '.join([same, *options, *force])}"
+
     def line(self, without: Collection[str] = (), **instead: str) -> str:
         """The same command to type, without some of its parameters, or with other values for them."""
         known = [(name, (*text[:-1], instead.get(name, text[-1]))) for name, text in self.words if name not in without]
@@ -248,7 +257,7 @@ def command_function(function: Command, *, quiet: bool = True, without: Collecti
         sources = {name: context.get_parameter_source(name) for name in values}
         typed = frozenset(name for name, source in sources.items() if getattr(source, "name", "") == "COMMANDLINE")
         token = INVOCATION.set(Invocation(quiet, machine, typed, _written(context, typed)))
-        wording = WORDING.set(AS_TYPED)
+        wording = WORDING.set(AS_TYPED._replace(again=INVOCATION.get().again))
         try:
             function(**{name: _gathered(hints[name], values, name) for name in own})
         except KeyboardInterrupt as stop:

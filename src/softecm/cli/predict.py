@@ -141,6 +141,7 @@ def _as_trained(estimator: SoftECM, model: Path, options: ReadOptions) -> ReadOp
         unit=options.unit or first.unit,
         time=options.time or first.time,  # of the series beside a table
         value=options.value or first.value,
+        channel=options.channel or first.channel,
         expected=expected,
     )
 

@@ -117,8 +117,16 @@ def say_understood(out: Console, file: Path, loaded: Loaded, choice: MetricChoic
     out.print(Text(f"  metric: {choice.name} ({choice.reason})", style="dim"))
     if choice.tried:
         out.print(_tried(choice.tried))
-    for note in loaded.notes:
-        out.print(Text(f"  note: {note}", style="yellow"))
+    say_notes(out, loaded.notes)
+
+
+def say_notes(out: Console, notes: Sequence[str]) -> None:
+    """What to know of how a file was read; a command has a line of its own."""
+    for note in notes:
+        sentence, _, command = note.partition("\n")
+        out.print(Text(f"  note: {sentence}", style="yellow"))
+        if command:
+            out.print(Text(f"  {command}", style="bold"), soft_wrap=True)  # to be copied
 
 
 def _columns_table(rows: Sequence[Sequence[str]]) -> Table:

@@ -21,7 +21,7 @@ from softecm.cli.metric import far_value_remarks, metric_for
 from softecm.cli.options import INVOCATION, FitSettings
 from softecm.cli.problems import Problem, disk, mendable
 from softecm.cli.result_folder import write_json
-from softecm.cli.screen import consoles, print_json, remarks
+from softecm.cli.screen import consoles, print_json, remarks, say_notes
 from softecm.cli.search import REASONS, whole_range
 from softecm.files import check_file, check_folder, check_free, check_replaced, to_folder, write_text
 from softecm.files.places import SIGNED
@@ -73,7 +73,8 @@ def run(options: SweepOptions) -> None:
     journal = options.journal or folder / JOURNAL
     _check_places(folder, journal, file, force=options.force)
     with err.status(f"reading {file}"):
-        loaded = read(file, options.reading.options(label_column=options.label_column))
+        states = True if options.settings.metric == "states" else None
+        loaded = read(file, options.reading.options(label_column=options.label_column, states=states))
     if loaded.labels is not None and any(label is None for label in loaded.labels):
         raise Problem(
             "--label-column must have no missing values in a sweep: leave it out, or the rows whose class is unknown."
@@ -81,8 +82,7 @@ def run(options: SweepOptions) -> None:
     numbers = values["n_clusters"]
     metric = metric_for(options.settings, loaded, int(numbers[0]) if len(numbers) == 1 else None)
     out.print(Text(f"{file}: {number_of(len(loaded), loaded.noun)}, metric {metric.name} ({metric.reason})"))
-    for note in (*loaded.notes, *far_value_remarks(metric, loaded)):
-        out.print(Text(f"  note: {note}", style="yellow"))
+    say_notes(out, (*loaded.notes, *far_value_remarks(metric, loaded)))
     if options.force and journal.exists():
         write_text(journal, "")  # afresh
     with mendable(ValueError, TypeError), disk(f"writing {journal}"):

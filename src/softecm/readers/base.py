@@ -29,7 +29,20 @@ UNPACKED, RATIO = 1 << 30, 200  # an archive beyond both limits is probably mali
 MOST_SHOWN = 40  # in a notebook
 Names = NDArray[np.object_]
 #: Options of one file of series that apply to the next; its columns of ids and values are found by name.
-REUSED = ("unit", "names", "missing", "decimal", "thousands", "header", "array", "states", "time", "value", "id_column")
+REUSED = (
+    "unit",
+    "names",
+    "missing",
+    "decimal",
+    "thousands",
+    "header",
+    "array",
+    "states",
+    "time",
+    "value",
+    "channel",
+    "id_column",
+)
 
 
 @dataclass(frozen=True)
@@ -108,23 +121,25 @@ class ReadOptions:
     series_id: str | None = None  # of a long table; id_column works, too
     time: str | None = None
     value: tuple[str, ...] = ()
+    channel: str | None = None  # of a long table with a row for each channel: the column that names it
     states: bool | None = None  # whether the table holds sequences of states
     expected: Expected | None = None  # the columns a fitted model requires
 
     @property
     def long(self) -> bool:
         """Whether each row of the table holds one time step of one series."""
-        return bool(self.series_id or self.time or self.value)
+        return bool(self.series_id or self.time or self.value or self.channel)
 
     def like_series(self, first: ReadOptions, columns: Sequence[Column]) -> ReadOptions:
         """Return options for another file of series or states: by default those of the first, with its columns."""
         channels = tuple(c.name for c in columns if c.kind == "number")
         if first.long:
-            first = replace(first, id_column=first.series_id or first.id_column, value=channels or first.value)
+            value = first.value if first.channel else channels or first.value
+            first = replace(first, id_column=first.series_id or first.id_column, value=value)
         unsaid = {name: getattr(first, name) for name in REUSED if getattr(self, name) in (None, ())}
         options = replace(self, **unsaid)
         if options.long:
-            return options
+            return replace(options, expected=Expected((), names=channels)) if options.channel else options
         key = next((c.name for c in columns if c.kind == "id"), first.id_column)
         aside = tuple(c.name for c in columns if c.kind not in ATTRIBUTES)
         return replace(options, id_column=self.id_column, expected=Expected((), id_column=key, known=aside))

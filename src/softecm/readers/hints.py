@@ -1,80 +1,19 @@
-"""Questions about a table: rows that look like steps of series, rare words that look like typos."""
+"""Questions about a table: rare words that look like typos."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-import numpy as np
-from numpy.typing import NDArray
-
 from softecm._text import number_of
-from softecm._wording import option
-from softecm.readers.base import Column, short
+from softecm.readers.base import short
 
 if TYPE_CHECKING:
     import pandas as pd
 
-MOST_COLUMNS = 8  # that may name a series, or its time
-SHOWN = 3  # columns of values, or words
-COMMON = 0.5  # share of the rows whose time another series also has
-FEWEST = 3  # series, and mean number of steps
+SHOWN = 3  # words that are listed
 OFTEN, RARE = 20, 20  # rows of the frequent word; its minimum ratio to the rare one
 MOST_LEVELS = 200  # words of a column: with more, it is hardly a category
-
-
-def step_hint(columns: Sequence[Column], data: Mapping[str, pd.Series]) -> str:
-    """Return how to read rows as steps of series, if they look like that; else "".
-
-    They do if the rows of each name in one column are consecutive, and another column increases within each name and
-    restarts with the next; or if names repeat in any order, at dates that are unique for a name and that most rows
-    share with other names.
-    """
-    first = [c for c in columns if c.name in data][:MOST_COLUMNS]
-    for who in first:
-        if who.kind == "date":
-            continue
-        starts = _starts(data[who.name])
-        for when in first:
-            values = [c.name for c in columns if c.kind == "number" and c.name not in (who.name, when.name)]
-            if when is who or when.kind == "category" or not values:
-                continue
-            reason = ""
-            if starts is not None and _rises(data[when.name], starts):
-                reason = f"rows with the same {short(who.name)} are consecutive, with increasing {short(when.name)}"
-            elif (who.kind, when.kind) == ("category", "date") and _shares_times(data[who.name], data[when.name]):
-                reason = f"rows with the same {short(who.name)} all differ in {short(when.name)}"
-            if reason:
-                listed = ",".join(values[:SHOWN]) + (",…" if len(values) > SHOWN else "")
-                remedy = f"{option('id_column', who.name)} {option('time', when.name)} {option('value', listed)}"
-                return f"{reason}: if each row is one time of a series, add {remedy}."
-    return ""
-
-
-def _shares_times(names: pd.Series, times: pd.Series) -> bool:
-    """Whether every name has several distinct times, which most rows share with other names."""
-    counts = names.value_counts()
-    if len(counts) < FEWEST or counts.median() < FEWEST or names.isna().any() or times.isna().any():
-        return False
-    repeated = names.to_frame("name").assign(time=times).duplicated().any()
-    return not repeated and bool(times.duplicated(keep=False).mean() > COMMON)
-
-
-def _starts(names: pd.Series) -> NDArray[np.intp] | None:
-    """Return the first row of each name; None if names are scattered, or too few."""
-    codes, different = names.factorize()
-    starts = np.flatnonzero(np.diff(codes, prepend=-1))
-    whole = (codes >= 0).all() and len(starts) == len(different)
-    return starts if whole and len(starts) >= FEWEST and FEWEST * len(starts) <= len(codes) else None
-
-
-def _rises(times: pd.Series, starts: NDArray[np.intp]) -> bool:
-    if times.isna().any():
-        return False
-    steps = np.diff(times.to_numpy()).astype(np.float64)
-    between = np.zeros(len(steps), dtype=bool)
-    between[starts[1:] - 1] = True
-    return bool((steps[~between] > 0).all() and (steps[between] <= 0).all())
 
 
 def typo_hints(columns: Mapping[str, pd.Series]) -> list[str]:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import re
 import warnings
-from collections.abc import Hashable, Iterable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -24,10 +25,11 @@ from softecm.readers.base import (
     Sheet,
     as_names,
     existing,
+    own_names,
     readable,
     short,
 )
-from softecm.readers.columns import FileContext, as_numbers, stripped, words
+from softecm.readers.columns import FileContext, as_numbers, is_text, stripped, words
 
 if TYPE_CHECKING:
     import narwhals.stable.v1 as nw
@@ -35,6 +37,8 @@ if TYPE_CHECKING:
     from narwhals.typing import IntoDataFrame
 
 Series = NDArray[np.float64]  # (steps, channels)
+DIGITS = re.compile(r"(\d+)")
+PIVOT = "pivot the table so that each channel is a column of its own, and list these columns in values"
 
 
 def as_data(series: Sequence[Series]) -> Series | list[Series]:
@@ -128,7 +132,7 @@ def from_long(
         raise ValueError(
             f"column {id!r} must name a series in every row; some cells are missing. Leave those rows out."
         )
-    _check_once("the table", table, [id, time], channels, "values")
+    _check_once("the table", table, [id, time], channels, lambda _: PIVOT)
     numbers = np.column_stack([_channel(table[c], c) for c in channels])
     return cut(table[id].to_list(), time_order(table[time]), numbers)
 
@@ -142,23 +146,25 @@ def _channel(column: nw.Series[Any], name: str) -> NDArray[np.float64]:
         ) from error
 
 
+def _add_channel(column: str) -> str:
+    return f"add {option('channel', column)}"
+
+
 def _check_once(
-    where: object, table: nw.DataFrame[Any], key: list[str], channels: Sequence[str], argument: str
+    where: object, table: nw.DataFrame[Any], key: list[str], channels: Sequence[str], remedy: Callable[[str], str]
 ) -> None:
     """Raise an error for two rows of a series at one time; suggest another column that may name channels."""
     repeated = table.filter(table.select(key).is_duplicated())
     if not len(repeated):
         return
-    series, time = (short(repeated[name][0]) for name in key)
+    series, time, *of_channel = (short(repeated[name][0]) for name in key)
     others = [c for c in table.columns if c not in (*key, *channels) and 2 * table[c].n_unique() <= len(table)]
     channel = next((c for c in others if not repeated.select([*key, c]).is_duplicated().any()), None)
-    pivot = (
-        f" If {channel} says which channel a row is of, pivot the table so that each channel is a column of its own, and "
-        f"list these columns in {argument}."
-    )
+    in_channel = f" in channel {of_channel[0]}" if of_channel else ""
+    hint = f" If {channel} says which channel a row is of, {remedy(channel)}." if channel and not of_channel else ""
     raise ReadError(
-        f"{where} has two values for series {series} at time {time}: keep one row for each series and time."
-        f"{pivot if channel else ''}"
+        f"{where} has two values for series {series} at time {time}{in_channel}: keep one row for each series and time."
+        f"{hint}"
     )
 
 
@@ -188,34 +194,78 @@ def cut(
 
 def read_long(path: Path, sheet: Sheet, options: ReadOptions) -> Loaded:
     """Return the series, or sequences of states, of a table with one row per time step."""
-    frame, options = sheet.frame, _checked(path, sheet.frame, options)
-    order = _order(path, frame, options)
+    import narwhals.stable.v1 as nw
+
+    options = _checked(path, sheet.frame, options)
+    if options.channel:
+        sheet, options = _by_channel(path, sheet, options, options.channel)
+    frame, context = sheet.frame, FileContext.of(path, sheet, options)
+    times, remarks = _times(context, frame[options.time])
+    order = time_order(nw.from_native(times, series_only=True))
     if options.states:
         cells = stripped(frame[options.value[0]]).to_numpy(dtype=object)[:, None]
     else:
-        context = FileContext.of(path, sheet, options)
         numbers = [as_numbers(context, name, frame[name]) for name in options.value]
         cells, notes = np.column_stack([one for one, _ in numbers]), [note for _, notes in numbers for note in notes]
     series, names = cut(frame[options.series_id].tolist(), order, cells)
     ids, labels = as_names(names), None
     if options.label_column:
         labels = words(frame.groupby(options.series_id, sort=False)[options.label_column].first())
+    sheet = replace(sheet, notes=(*sheet.notes, *remarks))
     if options.states:
         return _loaded_states([one[:, 0].tolist() for one in series], ids, labels, sheet)
-    times = frame[options.time].iloc[order].dropna()
-    span = f"{short(times.iloc[0])} to {short(times.iloc[-1])}" if len(times) else "unknown"
+    known = frame[options.time].iloc[order].dropna()
+    span = f"{short(known.iloc[0])} to {short(known.iloc[-1])}" if len(known) else "unknown"
     how = sheet.how | {"time": f"{options.time}, {span}"}
     return replace(loaded_series(series, ids, labels, how, options.value), notes=(*sheet.notes, *notes))
 
 
-def _order(path: Path, frame: pd.DataFrame, options: ReadOptions) -> NDArray[np.intp]:
-    """Return the rows of a long table in the order of time."""
-    import narwhals.stable.v1 as nw
+def _by_channel(path: Path, sheet: Sheet, options: ReadOptions, channel: str) -> tuple[Sheet, ReadOptions]:
+    """Return the table with one row per time and a column per channel, in the order of their names or of the fit."""
+    frame, (value, *_) = sheet.frame, options.value
+    key = [str(options.series_id), str(options.time)]
+    words = stripped(frame[channel])
+    levels = sorted(words.dropna().unique())
+    names = options.expected.names if options.expected and options.expected.names else levels
+    absent, unused = [name for name in names if name not in levels], [name for name in levels if name not in names]
+    if absent:
+        raise ReadError(f"{path} must have the channels of the fit in {short(channel)}; {some_of(absent)} not found.")
+    groups = frame.groupby(key, sort=False, dropna=False)
+    rows = frame.loc[~frame.duplicated(key), [*key, *([options.label_column] if options.label_column else [])]]
+    places, own = groups.ngroup().to_numpy(), own_names([*rows.columns, *names])[0][rows.shape[1] :]
+    for name, column in zip(names, own, strict=True):
+        cells = frame[value][words == name].set_axis(places[words == name])
+        rows[column] = cells.reindex(np.arange(len(rows))).to_numpy()
+    note = (f"not used, since the fit did not have them: channels {some_of(unused)}.",) if unused else ()
+    return (
+        replace(sheet, frame=rows.reset_index(drop=True), notes=(*sheet.notes, *note)),
+        replace(options, value=tuple(own)),
+    )
 
-    try:
-        return time_order(nw.from_native(frame[options.time], series_only=True))
-    except TypeError as error:  # numbers and words, or words and dates
-        raise ReadError(f"column {options.time} of {path} must hold times of one type, to be ordered.") from error
+
+def _times(context: FileContext, column: pd.Series) -> tuple[pd.Series, tuple[str, ...]]:
+    """Return times that can be ordered, and remarks: text as dates or numbers, or by the numbers in it ("week 9")."""
+    if not is_text(column):
+        return column, ()
+    name = str(column.name)
+    for parsed in (context.dates_of(name, column), context.numbers_of(name, column) if context.text else None):
+        if parsed is not None and not len(parsed.odd):
+            return parsed.values, ()
+    different = list(column.dropna().unique())
+    words = [word for word in different if isinstance(word, str)]
+    if len(words) < len(different):
+        raise ReadError(f"column {name} of {context.path} must hold times of one type, to be ordered.")
+    ordered = sorted(words, key=_by_numbers)
+    are_alike = len({DIGITS.sub("", word) for word in ordered}) < 2
+    remark = (
+        f"column {short(name)} is in alphabetical order ({some_of(ordered, 3)}); if that is wrong, number its times."
+    )
+    return column.map({word: i for i, word in enumerate(ordered)}), () if are_alike else (remark,)
+
+
+def _by_numbers(word: str) -> list[str | int]:
+    """Return a key for sorting: numbers in text count by their size."""
+    return [int(part) if i % 2 else part for i, part in enumerate(DIGITS.split(word))]
 
 
 def _checked(path: Path, frame: pd.DataFrame, options: ReadOptions) -> ReadOptions:
@@ -234,13 +284,18 @@ def _checked(path: Path, frame: pd.DataFrame, options: ReadOptions) -> ReadOptio
         time=existing(path, columns, options.time),
         value=tuple(existing(path, columns, name) for name in options.value),
         label_column=existing(path, columns, options.label_column) if options.label_column else None,
+        channel=existing(path, columns, options.channel) if options.channel else None,
     )
+    if options.channel and (options.states or len(options.value) != 1 or frame[options.channel].isna().any()):
+        raise ReadError(
+            f"{option('channel')} needs a channel in every row of {path}, numbers, and one column in {option('value')}."
+        )
     if frame[options.series_id].isna().any():
         raise ReadError(
             f"column {options.series_id} of {path} must name a series in every row; some cells are missing."
         )
-    key = [str(options.series_id), str(options.time)]
-    _check_once(path, nw.from_native(frame, eager_only=True), key, options.value, option("value"))
+    key = [str(options.series_id), str(options.time), *([options.channel] if options.channel else [])]
+    _check_once(path, nw.from_native(frame, eager_only=True), key, options.value, _add_channel)
     if options.states and len(options.value) != 1:
         raise ReadError(f"a sequence has one state per step: give {option('value')} one column of {path}.")
     return options

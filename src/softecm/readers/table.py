@@ -38,9 +38,10 @@ from softecm.readers.columns import (
     understood_column,
     words,
 )
-from softecm.readers.hints import step_hint, typo_hints
+from softecm.readers.hints import typo_hints
 from softecm.readers.numbers import are_few_of
 from softecm.readers.rows import without_total
+from softecm.readers.steps import step_hint
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -105,7 +106,10 @@ class _Table:
                 continue
             may_be_id = options.id_column is None and self.ids is None
             self._add(column, understood_column(column, context, may_be_id=may_be_id))
-        hint = step_hint(self.columns, self.data) if self.ids is None else ""
+        from softecm.spaces.column_roles import COUNTS
+
+        is_named = any(c.kind == "id" and c.detail != COUNTS for c in self.columns)
+        hint = "" if is_named else step_hint(self.columns, self.data)
         self.notes += [*([hint] if hint else []), *order_hints(self.data), *typo_hints(self.data)]
 
     def take_expected(self, frame: pd.DataFrame, context: FileContext, expected: Expected) -> None:

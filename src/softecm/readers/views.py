@@ -115,7 +115,7 @@ def _series(
     if ids is None or key is None:
         raise ReadError(f"{file} is matched with {path} by the objects' ids: name the column that both have with --id.")
     time, value = _columns(file, key, options, read, notes)
-    loaded = read(file, ReadOptions(series_id=key, time=time, value=value))
+    loaded = read(file, ReadOptions(series_id=key, time=time, value=value, channel=options.channel))
     rows = dict(zip(map(str, [] if loaded.ids is None else loaded.ids), loaded.data, strict=False))
     return _matched(path, file, ids, rows, notes)
 
@@ -131,7 +131,7 @@ def _columns(
             f"{file} must have the column {key}, a time column and one or more value columns, one row per object and time."
         )
     time = options.time or next(name for name in names if name != key)
-    value = options.value or tuple(name for name in names if name not in (key, time))
+    value = options.value or tuple(name for name in names if name not in (key, time, options.channel))
     if not (options.time and options.value):
         notes.append(
             f"{file}: {time} is used as the time, {', '.join(value)} as values; --time and --value change this."
