@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime as dt
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -15,6 +16,7 @@ from softecm._text import number_of, some_of
 from softecm._wording import option
 from softecm.readers.answers import in_order, known_order, levels_by_column, missing_remark, no_answers, without_gaps
 from softecm.readers.base import Column, Kind, Names, ReadError, ReadOptions, Sheet, Written, as_names, short
+from softecm.readers.clock import WRITTEN, read_times
 from softecm.readers.dates import (
     ISO,
     DateFormats,
@@ -38,6 +40,7 @@ from softecm.readers.numbers import (
     how_written,
     read_numbers,
     signs,
+    values_among,
 )
 from softecm.readers.units import UnitChoice, unit_choices, unit_remark
 
@@ -135,6 +138,8 @@ class FileContext:
 
     def numbers_of(self, name: str, column: pd.Series, known: Written | None = None) -> ParsedNumbers | None:
         """Return a text column as numbers; raise an error that asks for the signs if two readings are possible."""
+        if (times := read_times(column, known=known is not None and known.dates == WRITTEN.dates)) is not None:
+            return times
         try:
             numbers = read_numbers(column, self.decimal, known, choice := self.units.get(name))
         except MixedUnits as mixed:
@@ -214,7 +219,7 @@ def _recognised(name: str, column: pd.Series, context: FileContext, *, may_be_id
     dates = context.dates_of(name, column)
     if dates is not None:
         return _date(name, dates)
-    if not (context.text and is_text(column)):
+    if not (is_text(column) and (context.text or len(values_among(column, dt.time)))):
         return None
     numbers = context.numbers_of(name, column)
     if numbers is None:
@@ -477,7 +482,7 @@ def as_numbers(
 
     known = None if written == Written() or context.options.decimal is not None else written
     parsed = None
-    if context.text and is_text(column):
+    if is_text(column) and (context.text or len(values_among(column, dt.time))):
         column = without_gaps(column)
         parsed = context.numbers_of(name, column, known)
         if parsed is None and known is not None:

@@ -350,6 +350,8 @@ def _thousands(parts: Iterable[Spelled], decimal: str) -> str:
 def how_written(numbers: ParsedNumbers) -> str:
     """Return why a text column is numeric, in words."""
     written = numbers.written
+    if written.dates:
+        return "times of day, in hours after midnight"
     parts = [f"in {written.unit}"] if written.unit else []
     parts += [f"{_called(written.thousands)} between thousands"] if written.thousands else []
     parts += ["decimal comma"] if written.decimal == "," and numbers.decimals else []

@@ -14,6 +14,7 @@ from softecm._text import meant
 from softecm._warnings import ReadingWarning, warn
 from softecm.readers import objects_of, read
 from softecm.readers.base import ATTRIBUTES, Expected, Loaded, ReadError, ReadOptions, Sheet, Written
+from softecm.readers.clock import read_times
 from softecm.readers.columns import is_text
 from softecm.readers.dates import TwoOrders, look_like_dates, read_dates
 from softecm.readers.frames import without_marks
@@ -165,7 +166,8 @@ def _example(column: pd.Series) -> str:
     try:
         numbers = read_numbers(cells, "")
         if numbers is None:
-            return str(cells.iloc[0]) if look_like_dates(cells) and read_dates(cells) is not None else ""
+            are_dates = look_like_dates(cells) and read_dates(cells) is not None
+            return str(cells.iloc[0]) if are_dates or read_times(cells) is not None else ""
         codes = numbers.values.dtype.kind == "i" and numbers.written == Written()
     except (Ambiguous, MixedUnits, TwoOrders):
         codes = False
