@@ -74,8 +74,10 @@ def test_tables_with_repeated_names_and_times_are_no_long_tables(tmp_path: Path)
     )
     assert not hints(tmp_path, sales)
     assert not hints(tmp_path, tidy().assign(row=[f"r{i}" for i in range(60)])), "every row has a name of its own"
-    assert not hints(tmp_path, tidy().replace({"hour": {5: 4}})), "two values at one time"
-    ratings = [(f"dish {i}", (3 * i + 5 * k) % 20, i * k + 0.5) for i in range(6) for k in range(4)]
+    twice = tidy()
+    twice.loc[2, "hour"] = 0
+    assert not hints(tmp_path, twice), "two values at one time"
+    ratings = [(f"dish {i}", (5 * i + 7 * k) % 15, i * k + 0.5) for i in range(6) for k in range(4)]
     shuffled = pd.DataFrame(ratings, columns=["dish", "age", "price"]).sample(frac=1, random_state=0)
     assert not hints(tmp_path, shuffled), "few of all pairs"
 

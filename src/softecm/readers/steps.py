@@ -34,7 +34,7 @@ class Steps:
     channel: str = ""
 
     def question(self, values: Sequence[str], states: Sequence[str], columns: Sequence[str]) -> str:
-        """Return what to ask about rows with these columns of numbers, or of words; empty if there is nothing to cluster by."""
+        """Return what to ask about rows with these columns of numbers, or of words; "" if there are none to cluster by."""
         of_states = not values and len(states) == 1
         measured = list(states if of_states else values)
         if not measured or (self.channel and (of_states or len(measured) > 1)):
