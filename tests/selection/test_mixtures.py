@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from softecm import SoftECM, choose_n_clusters
+from softecm import NoGroupsWarning, SoftECM, choose_n_clusters
 from softecm.distances.auto import choose_for
 from softecm.distances.column_relevance import in_order
 from softecm.distances.group_mixture import TableMixture
@@ -68,3 +68,18 @@ def test_codes_for_missing_cells_make_no_group_of_numbers() -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # the code is asked about
         assert choose_n_clusters(X, random_state=0).n_clusters == 2
+
+
+def test_categories_that_follow_a_number_make_no_groups() -> None:
+    """Two bands of the age agree with it and with each other; three categories that agree beside the age make groups."""
+    rng = np.random.default_rng(0)
+    age = 45.0 + 15.0 * rng.normal(size=400)
+    X = pd.DataFrame({"age": age, "income": 900.0 * age + 9000.0 * rng.normal(size=400)})
+    bands = X.assign(
+        band=pd.cut(age, [-np.inf, 35, 55, np.inf], labels=False).astype(str), senior=np.where(age > 60, "y", "n")
+    )
+    with pytest.warns(NoGroupsWarning):
+        assert choose_n_clusters(bands, random_state=0).n_clusters == 1
+    kind = rng.integers(3, size=400)
+    usual = {name: np.where(rng.random(400) < 0.9, kind, rng.integers(3, size=400)).astype(str) for name in "abc"}
+    assert choose_n_clusters(X.assign(**usual), random_state=0).n_clusters == 3

@@ -6,7 +6,8 @@ like any other. It is computed with all columns, then at most twice with those t
 
 The columns are independent within a group, so correlated columns without groups look like several along their line. The
 groups must therefore also have valleys between them (:mod:`softecm.scores.valleys`). A category can split any group
-perfectly: two groups must differ in a number, or in more than one category.
+perfectly: two groups must differ in a number, or in more than one category. And a category that only follows the numbers,
+such as an age band beside the age, is no evidence of groups: the valleys must then be in the other columns.
 """
 
 from __future__ import annotations
@@ -33,6 +34,7 @@ FEW_GROUPS = (2, 3, 4)  # numbers to select columns for, if all columns together
 SURE = 30.0  # ICL by which groups in selected columns must beat one group, since the columns were selected for it
 FEWEST = 4.0  # rows of a group, and share of an average group: fewer are outliers, or rows between two groups
 PART = 0.2
+LEAVES = 8  # maximum number of leaves of the tree that explains a category by the numbers
 ROWS_EACH = 5.0  # minimum number of rows per column and group for such a mixture
 
 
@@ -108,10 +110,45 @@ def _search(mixture: TableMixture, numbers: list[int], most: int) -> _TableSearc
 def _n_separate(mixture: TableMixture, groups: Floats) -> int:
     """Return how many groups (1, c, n) are separated, by the cost of rows in each: minus twice the log-density."""
     logs, coefficients = mixture.densities(groups, np.ones((1, mixture.n_columns), dtype=bool))
-    c = groups.shape[1]
-    costs: Floats = -2.0 * mixture.features @ coefficients[0].T
-    inside = 1.0 - np.exp(logs[0, c] - np.logaddexp.reduce(logs[0], 0))
-    return groups_apart(logs[0, :c].argmax(0), Geometry(costs, np.zeros((c, c))), inside * mixture.counts)
+    logs, coefficients = logs[0], coefficients[0]
+    c = len(coefficients)
+    if mixture.n_numbers:
+        for j in range(mixture.n_numbers, mixture.n_columns):
+            if _follows_numbers(mixture, logs[:c], coefficients, j):
+                coefficients[:, mixture.column == j] = 0.0
+    costs: Floats = -2.0 * mixture.features @ coefficients.T
+    inside = 1.0 - np.exp(logs[c] - np.logaddexp.reduce(logs, 0))
+    return groups_apart(costs.argmin(1), Geometry(costs, np.zeros((c, c))), inside * mixture.counts)
+
+
+def _follows_numbers(mixture: TableMixture, logs: Floats, coefficients: Floats, category: int) -> bool:
+    """Whether the numbers explain a category as well as all other columns together, which show the groups.
+
+    The numbers explain it by the groups that they show themselves, or by a decision tree.
+    """
+    from sklearn.tree import DecisionTreeClassifier
+
+    p, at = mixture.n_numbers, mixture.column == category
+    rows = mixture.features[:, at].any(1)
+    features, counts = mixture.features[rows], mixture.counts[rows]
+    marks, frequencies = features[:, at], np.exp(coefficients[:, at])
+
+    def explained(logs: Floats) -> float:
+        groups = np.exp(logs - np.logaddexp.reduce(logs, 0))
+        return float(np.log((groups.T @ frequencies * marks).sum(1)) @ counts)
+
+    categories = mixture.column >= p
+    by_all = explained(logs[:, rows] - coefficients[:, at] @ marks.T)
+    by_numbers = explained(logs[:, rows] - coefficients[:, categories] @ features[:, categories].T)
+    if by_numbers >= by_all:
+        return True
+    numbers = np.where(features[:, :p] > 0, features[:, p : 2 * p], np.nan)
+    tree = DecisionTreeClassifier(max_leaf_nodes=LEAVES, min_samples_leaf=int(ROWS_EACH), random_state=0)
+    leaves = tree.fit(numbers, marks.argmax(1), counts).apply(numbers)
+    held = np.stack([np.bincount(leaves, level * counts) for level in marks.T], 1)[leaves] + 0.5
+    by_tree = np.log((held / held.sum(1, keepdims=True) * marks).sum(1)) @ counts
+    parameters = at.sum() * tree.get_n_leaves() - (at.sum() - 1) * len(logs)  # of the tree more than of the groups
+    return bool(2.0 * (by_tree - by_all) > parameters * mixture.log_rows)
 
 
 def _are_groups(mixture: TableMixture, groups: Floats) -> bool:
