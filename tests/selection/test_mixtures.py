@@ -29,8 +29,9 @@ def test_a_category_alone_or_a_few_rows_make_no_group(few: int) -> None:
     assert choose_n_clusters(X, random_state=0).n_clusters == 3
 
 
-def test_a_small_group_counts() -> None:
-    X = table(np.random.default_rng(0), (80, 60, 60, 20))
+@pytest.mark.parametrize("sizes", [(80, 60, 60, 20), (240, 100, 40, 15)])
+def test_a_small_group_counts(sizes: tuple[int, ...]) -> None:
+    X = table(np.random.default_rng(0), sizes)
     assert choose_n_clusters(X, random_state=0).n_clusters == 4
 
 

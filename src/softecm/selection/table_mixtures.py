@@ -33,7 +33,7 @@ LOOKS = 3  # maximum number of column selections
 FEW_GROUPS = (2, 3, 4)  # numbers to select columns for, if all columns together have no groups
 SURE = 30.0  # ICL by which groups in selected columns must beat one group, since the columns were selected for it
 FEWEST = 4.0  # rows of a group, and share of an average group: fewer are outliers, or rows between two groups
-PART = 0.2
+PART = 0.12
 LEAVES = 8  # maximum number of leaves of the tree that explains a category by the numbers
 ROWS_EACH = 5.0  # minimum number of rows per column and group for such a mixture
 
