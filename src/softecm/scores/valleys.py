@@ -16,13 +16,14 @@ from softecm.scores.silhouettes import gains
 from softecm.spaces.base import weighted_quantile
 
 Floats = NDArray[np.float64]
-# Tuned on planted problems of two seeds and judged on others (docs/how_to_choose.md); neighbouring values do as well.
+# Tuned on planted problems, matrices and series of some seeds and judged on others; neighbouring values do as well.
 WINDOW = 0.5  # half width of a window, relative to the distance from the cut to a cluster's median
 DEEP = 0.7  # a valley holds at most this share of the objects of the lower hill
 DEEPER = 0.5  # the same if prototypes are not means: their attraction by their own objects is known only roughly
 FEW = 4.0  # objects added to every window, so that a handful is no evidence
 SMALL = 0.05  # clusters with less than this part of an equal share, or FEW objects, are not groups but outliers
 A_GROUP = 0.05  # value of a separated group, in units of the silhouette
+A_CLEAR_GROUP = 0.15  # the same behind deeper valleys
 
 
 @dataclass(frozen=True)
@@ -33,11 +34,13 @@ class Geometry:
     between: Floats  # (c, c)
     degree: float = 0.0  # of the distances, if prototypes depend on their objects; otherwise 0
     deep: float = DEEP  # required depth of a valley
+    worth: float = A_GROUP
 
     @staticmethod
     def of_prototypes(to_clusters: Floats, between: Floats, degree: float, *, are_means: bool) -> Geometry:
         """Return the geometry of prototypes that depend on their objects."""
-        return Geometry(to_clusters, between, degree, DEEP if are_means else DEEPER)
+        valley = (DEEP, A_GROUP) if are_means else (DEEPER, A_CLEAR_GROUP)
+        return Geometry(to_clusters, between, degree, *valley)
 
     def root(self) -> Geometry:
         """Return a copy with the roots of distances to the clusters."""
@@ -79,10 +82,10 @@ def object_silhouettes(labels: NDArray[np.intp], geometry: Geometry) -> Floats:
 def valleys(labels: NDArray[np.intp], geometry: Geometry, inside: Floats, counts: Floats | None = None) -> float:
     r"""Return the silhouette plus the value of separated groups; larger is better.
 
-    .. math:: s + 0.05\,(g - (c - g))
+    .. math:: s + a\,(g - (c - g))
 
-    with s the silhouette of root distances to prototypes and g the number of separated groups among c clusters. Means
-    are those of the other objects: an object's own part would make every cut look like a valley.
+    with s the silhouette of root distances to prototypes, g the number of separated groups among c clusters, and a the
+    worth of one. Means are those of the other objects: an object's own part would make every cut look like a valley.
 
     Parameters
     ----------
@@ -97,7 +100,7 @@ def valleys(labels: NDArray[np.intp], geometry: Geometry, inside: Floats, counts
     weights = inside if counts is None else inside * counts
     geometry = geometry.without_itself(labels, weights)
     groups = groups_apart(labels, geometry, weights)
-    return float(silhouette(labels, geometry.root(), counts) + A_GROUP * (2 * groups - c))
+    return float(silhouette(labels, geometry.root(), counts) + geometry.worth * (2 * groups - c))
 
 
 def standing_apart(labels: NDArray[np.intp], geometry: Geometry, inside: Floats, counts: Floats | None = None) -> int:

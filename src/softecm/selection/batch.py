@@ -16,6 +16,8 @@ from sklearn.utils import get_tags
 from softecm._engine import threads
 from softecm.belief import CredalPartition
 from softecm.distances.auto import MetricChoice, choose_for, resolve_metric
+from softecm.distances.base import SemiMetric
+from softecm.distances.estimator_metrics import SetQuadratic
 from softecm.fit.algorithm import Algorithm, Fit, Outcome
 from softecm.fit.fitting import fit_cells
 from softecm.fit.group_shapes import Fitted
@@ -97,9 +99,7 @@ def partitions(ready: PreparedRuns, outcomes: Sequence[Outcome], x: object) -> l
         model = Fit(ready.algorithm, ready.objects, outcome.chosen).model_of(outcome)
         partition, far = model.to(ready.objects.device).measured(x)
         between = ready.algorithm.between(ready.objects, best, c)[0]
-        metric = model.metric
-        means = metric.closed_form.quadratic
-        results.append((partition, Geometry.of_prototypes(far[:, :c], between, metric.degree, are_means=means)))
+        results.append((partition, _geometry(model.metric, far[:, :c], between)))
     return results
 
 
@@ -134,7 +134,7 @@ def _measured(
     fitted = cell.model.in_shape(spheres, chosen, raw_data(data.X), data.sample_weight)
     if fitted is not spheres:
         far = fitted.model.distances(fitted.objects.x.cpu()).numpy()
-        partition, geometry = fitted.partition, _geometry(fitted.model, np.asarray(far, dtype=np.float64))
+        partition, geometry = fitted.partition, _prototype_geometry(fitted.model, np.asarray(far, dtype=np.float64))
     weighted = None if ready.objects.weights is None else ready.objects.counts
     ended, worth = fitted.outcome, measures(partition, geometry, weighted)
     run, solution = ended.best, ended.solution
@@ -186,8 +186,10 @@ def geometry_of(model: EvidentialClusterer, X: object) -> Geometry | None:
     far = np.asarray(model.transform(X), dtype=np.float64)
     if takes_dissimilarities(model):
         far = far[:, : len(own)]
-        return Geometry(far, far[own.long().numpy()]) if own.ndim == 1 else None  # medoids are objects, weights are not
-    return _geometry(fitted, far)
+        if own.ndim != 1:  # medoids are objects, weights are not
+            return None
+        return Geometry.of_prototypes(far, far[own.long().numpy()], 0.0, are_means=False)
+    return _prototype_geometry(fitted, far)
 
 
 def prototypes_of(model: object) -> PrototypeModel | None:
@@ -196,14 +198,19 @@ def prototypes_of(model: object) -> PrototypeModel | None:
     return fitted if isinstance(fitted, PrototypeModel) else None
 
 
-def _geometry(fitted: PrototypeModel, far: NDArray[np.float64]) -> Geometry:
+def _prototype_geometry(fitted: PrototypeModel, far: NDArray[np.float64]) -> Geometry:
     """The same from distances (n, f) of all objects to all prototypes."""
     own = fitted.prototypes[: fitted.focal.n_clusters]
     with torch.no_grad():
         # Each set may have its own metric: compute all of them, then select the clusters'.
         between = fitted.metric.pairwise(own, fitted.prototypes).clamp_min(0.0)[:, : len(own)].double().numpy()
-    means = fitted.metric.closed_form.quadratic
-    return Geometry.of_prototypes(far[:, : len(own)], between, fitted.metric.degree, are_means=means)
+    return _geometry(fitted.metric, far[:, : len(own)], between)
+
+
+def _geometry(metric: SemiMetric, far: NDArray[np.float64], between: NDArray[np.float64]) -> Geometry:
+    """Return the geometry of clusters at these distances from all objects and each other."""
+    are_means = metric.closed_form.quadratic or isinstance(metric, SetQuadratic)
+    return Geometry.of_prototypes(far, between, metric.degree, are_means=are_means)
 
 
 def takes_dissimilarities(model: object) -> bool:

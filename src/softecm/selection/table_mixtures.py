@@ -34,6 +34,7 @@ FEW_GROUPS = (2, 3, 4)  # numbers to select columns for, if all columns together
 SURE = 30.0  # ICL by which groups in selected columns must beat one group, since the columns were selected for it
 FEWEST = 4.0  # rows of a group, and share of an average group: fewer are outliers, or rows between two groups
 PART = 0.12
+MANY = 100.0  # rows: with fewer, a valley between groups of numbers alone is hard to see
 LEAVES = 8  # maximum number of leaves of the tree that explains a category by the numbers
 ROWS_EACH = 5.0  # minimum number of rows per column and group for such a mixture
 
@@ -112,7 +113,7 @@ def _n_separate(mixture: TableMixture, groups: Floats) -> int:
     logs, coefficients = mixture.densities(groups, np.ones((1, mixture.n_columns), dtype=bool))
     logs, coefficients = logs[0], coefficients[0]
     c = len(coefficients)
-    if mixture.n_numbers:
+    if mixture.n_numbers and mixture.counts.sum() >= MANY:
         for j in range(mixture.n_numbers, mixture.n_columns):
             if _follows_numbers(mixture, logs[:c], coefficients, j):
                 coefficients[:, mixture.column == j] = 0.0
