@@ -16,7 +16,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from softecm import _engine
-from softecm._arrays import plain_array
+from softecm._checks import plain_array
 from softecm._engine import in_threads, threads
 from softecm._text import shown_size
 from softecm.algorithms.base import EvidentialClusterer, checked_rows

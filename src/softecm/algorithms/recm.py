@@ -11,7 +11,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from softecm._arrays import plain_array
+from softecm._checks import plain_array
 from softecm.algorithms.family import PrototypeFamily
 from softecm.algorithms.parameters import checked, choice, is_given, parameters
 from softecm.belief import FocalSets

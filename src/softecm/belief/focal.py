@@ -13,8 +13,7 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from softecm._arrays import plain_array
-from softecm._checks import is_whole
+from softecm._checks import is_whole, plain_array
 from softecm._text import listed, meant, some_of
 from softecm._wording import literal, option, worded
 

@@ -12,7 +12,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from softecm._arrays import plain_array
+from softecm._checks import plain_array
 from softecm._text import place
 from softecm._wording import option, worded
 from softecm.files.expected import Misfit, Range

@@ -12,8 +12,7 @@ import narwhals.stable.v1 as nw
 import numpy as np
 from numpy.typing import NDArray
 
-from softecm._arrays import plain_array
-from softecm._checks import frame_of
+from softecm._checks import frame_of, plain_array
 from softecm._precision import spaced
 from softecm._text import column_label, meant
 from softecm._wording import option, worded

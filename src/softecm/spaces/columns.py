@@ -16,6 +16,7 @@ import narwhals.stable.v1 as nw
 import numpy as np
 from numpy.typing import NDArray
 
+from softecm._checks import Array
 from softecm._text import column_label, is_writable, place
 from softecm.files.expected import POSITIVE, UNIT, Range, count, either, listed, maybe, number, plain, rules, text
 from softecm.files.values import Savable, own
@@ -35,7 +36,6 @@ TRUTHS |= {"false": False, "no": False, "n": False, "f": False, "0": False}
 Key = TypeVar("Key", bound=Hashable)
 Name: TypeAlias = str | int  # of a column; its position in an array
 Cell: TypeAlias = Any  # any value of a column
-Array: TypeAlias = NDArray[Any]
 Column: TypeAlias = Any  # a narwhals series, of the main or the stable API, or a 1-D array
 
 
