@@ -23,9 +23,7 @@ from softecm.spaces.base import Space
 from softecm.spaces.column_roles import (
     DIFFERENT,
     FREE,
-    Code,
     Stretched,
-    codes_in,
     emptied,
     left_out,
     reasons_against,
@@ -33,6 +31,7 @@ from softecm.spaces.column_roles import (
     stretched_message,
 )
 from softecm.spaces.columns import Name
+from softecm.spaces.magnitudes import Code, codes_in
 from softecm.spaces.raw import Kind, RawData, raw_data, refuse_columns
 
 logger = logging.getLogger("softecm")
