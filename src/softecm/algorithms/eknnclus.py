@@ -48,9 +48,7 @@ def nearest_others(x: Floats, k: int) -> tuple[Floats, Ints]:
     for rows in pieces(len(x), x.size):
         distances, indices = search.kneighbors(x[rows])
         other = indices != rows[:, None]
-        other[other.all(1), -1] = (
-            False  # more duplicates than neighbours: drop the last one instead of the object itself
-        )
+        other[other.all(1), -1] = False  # more duplicates than neighbours: the last one goes instead of the object
         near[rows], neighbours[rows] = distances[other].reshape(-1, k), indices[other].reshape(-1, k)
     return near, neighbours
 

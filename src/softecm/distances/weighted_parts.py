@@ -93,9 +93,8 @@ class PartDistances(NamedTuple):
 
     each: Tensor  # (n, k, parts), divided by the parts' units; 0 for missing parts
     there: Tensor | None  # (n, parts), which parts are observed, as floats; None: all
-    sums: Callable[
-        [Tensor], Sums
-    ]  # of weights (n, k): coordinates concatenated; gradients for a part without an exact step
+    #: Of weights (n, k): coordinates concatenated; gradients for a part without an exact step.
+    sums: Callable[[Tensor], Sums]
 
 
 class Weighed(SemiMetric):

@@ -19,9 +19,8 @@ from softecm.report.inputs import Comparing, Data, FloatArray, IntArray, names_o
 from softecm.report.templating import render_page
 from softecm.spaces.views import n_objects
 
-MATCHED = (
-    1.5  # distances of a typical member from its own group: prototypes farther apart are those of different groups
-)
+# Distances of a typical member from its own group: prototypes farther apart are those of different groups.
+MATCHED = 1.5
 CHANGED, SURE = 0.2, 3.0  # of a group's share, and standard errors, from which it grew or shrank
 LISTED, NAMED = 10, 5  # moved objects, in a table and in a sentence
 

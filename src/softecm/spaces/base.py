@@ -26,10 +26,8 @@ if TYPE_CHECKING:
 LARGEST = 1e150  # above this, squares and their sums overflow float64
 SQUARABLE = Range(-LARGEST, LARGEST)
 _LARGEST = {torch.float64: LARGEST, torch.float32: 1e18}
-_SMALLEST = {
-    torch.float64: 1e-140,
-    torch.float32: 1e-15,
-}  # squares of smaller differences lose digits, then vanish
+# Squares of smaller differences lose digits, then vanish.
+_SMALLEST = {torch.float64: 1e-140, torch.float32: 1e-15}
 
 
 def refuse_range(low: float, high: float, dtype: torch.dtype = torch.float64, what: str = "X") -> None:
@@ -55,9 +53,8 @@ def _wider(dtype: torch.dtype) -> str:
     return "" if dtype == torch.float64 else f", or use {option('dtype', 'float64')}"
 
 
-ROUNDING = (
-    1e-8  # differences of D and its transpose below this share of the largest dissimilarity count as rounding errors
-)
+# Differences of D and its transpose below this share of the largest dissimilarity count as rounding errors.
+ROUNDING = 1e-8
 BLOCK_ROWS = 256
 
 

@@ -170,7 +170,8 @@ def codes_in(table: Mapping[str | int, Array]) -> list[Code]:
             if _is_far(value, others):
                 counts[float(value)] += int(times)
                 columns.setdefault(float(value), []).append(name)
-    return [Code(value, times, tuple(columns[value])) for value, times in counts.most_common() if times > 1]
+    often = counts.most_common()
+    return [Code(value, times, tuple(columns[value])) for value, times in often if times > 1] if often else []
 
 
 def _is_far(value: float, others: Array) -> bool:
