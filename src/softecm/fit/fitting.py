@@ -147,10 +147,7 @@ def _continued(fit: Fit, last: PrototypeModel) -> ReadyCell:
     focal = last.focal if settings.finds_sets and same else settings.focal
     if settings.keeps_clusters and fit.algorithm.adds_sets and same:
         stage = known_stage(fit, last)
-        settings = replace(settings, delta=stage.delta, focal=focal)
-        return ReadyCell(
-            settings, fit.algorithm.from_clusters(replace(fit, settings=settings), stage.single), stage, True
-        )
+        return _after(fit.using(delta=stage.delta, focal=focal), stage)
     delta = last.delta if settings.finds_delta else settings.delta
     settings = resolved(objects, replace(settings, focal=focal, delta=delta))
     if last.focal != focal:
@@ -304,9 +301,11 @@ def doubt_of_number(objects: InMemory[Encoded], model: PrototypeModel, partition
     c = focal.n_clusters
     if c < 2 or n < ROWS_EACH * c:
         return None
-    rows, counts = (np.arange(n), objects.counts) if n <= SAMPLE else objects.sample_rows(SAMPLE)
-    x = objects.x[torch.as_tensor(rows, device=objects.device)].cpu() if n > SAMPLE else objects.x.cpu()
-    partition = partition[rows]
+    x, counts = objects.x, objects.counts
+    if n > SAMPLE:
+        rows, counts = objects.sample_rows(SAMPLE)
+        x, partition = x[torch.as_tensor(rows, device=objects.device)], partition[rows]
+    x = x.cpu()
     labels, inside = partition.labels(), 1.0 - partition.masses[:, 0]
     if isinstance(x, EncodedTable) and x.scale is not None:
         complete = x.scale.numpy() < 1.0 + 1e-9  # distances of rows with a missing cell vary more

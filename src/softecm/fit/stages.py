@@ -301,7 +301,7 @@ def _finalists(best: Outcome, most: int, version: Version) -> Outcome:
 
 def _most_of_the_way(fit: Fit, place: Tensor, objects: Objects[object]) -> Tensor:
     """Iterate in single precision, if it suffices for the objects, to get a start nearer to the end."""
-    light = objects.rounded(fit.algorithm)
+    light = objects.rounded()
     if light is None:
         return place
     rounding = replace(fit, objects=light.objects)
