@@ -388,14 +388,9 @@ FLAT = (
 ROUNDING = 1e-5  # differences below this fraction of the largest distance count as rounding errors
 
 
-def is_builtin(metric: SemiMetric) -> bool:
-    """Whether a metric is part of the library, whose metrics are known to have gradients."""
-    return type(metric).__module__.split(".")[0] == "softecm" and not isinstance(metric, FunctionMetric)
-
-
 def try_metric(metric: SemiMetric, space: Space, x: object) -> None:
     """Test a user's metric on a few encoded objects: raise an error, or warn, if it is unsuitable."""
-    if is_builtin(metric) or not isinstance(x, Tensor) or len(x) < 3 or metric.discrete:
+    if metric.is_registered or not isinstance(x, Tensor) or len(x) < 3 or metric.discrete:
         return
     rows = torch.linspace(0, len(x) - 1, min(LOOKED_AT, len(x))).long()
     objects, prototypes = x[rows].cpu(), space.starts(x, rows).cpu()

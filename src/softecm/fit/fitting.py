@@ -22,7 +22,6 @@ from softecm._fingerprint import warn_unseen
 from softecm._text import some_of
 from softecm._warnings import warn
 from softecm.belief import CredalPartition, FocalSets
-from softecm.distances.auto import is_builtin
 from softecm.distances.mixed import Mixed
 from softecm.files.lock import locked
 from softecm.fit.algorithm import Fit, Outcome, RunBatch
@@ -350,7 +349,7 @@ def _columns(x: object, model: PrototypeModel, labels: NDArray[np.intp]) -> Floa
 
     A missing number is replaced by the mean of its cluster, so that missing values form no separate part.
     """
-    if isinstance(x, Tensor) and x.ndim == 2 and is_builtin(model.metric) and not model.metric.discrete:
+    if isinstance(x, Tensor) and x.ndim == 2 and model.metric.is_registered and not model.metric.discrete:
         numbers = x.double().numpy()
     elif isinstance(x, EncodedTable) and x.numbers.shape[1]:
         numbers = x.numbers.double().numpy()
