@@ -540,8 +540,7 @@ class LinkableFamily(PrototypeFamily):
             name = metric.name or type(metric).__name__
             raise TypeError(
                 f"partial_fit needs a metric whose prototypes are means; got {name}, which has none. Use "
-                "'sqeuclidean', 'mahalanobis' or 'mixed', begin with partial_fit, or fit again with "
-                "warm_start=True."
+                "'sqeuclidean', 'mahalanobis' or 'mixed', begin with partial_fit, or fit again with warm_start=True."
             )
 
     def _say_drift(self, past: Past, jump: Jump | None) -> None:

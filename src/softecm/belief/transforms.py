@@ -331,8 +331,7 @@ def _matrix(masses: ArrayLike, focal: FocalSets) -> FloatArray:
     if m.ndim != 2 or m.shape[1] != len(focal) + 1:
         raise ValueError(
             f"masses must have one row per object and {len(focal) + 1} columns, the empty set and then the "
-            f"{len(focal)} focal sets; got shape {m.shape}. Put the empty set's masses, or zeros, into "
-            f"column 0."
+            f"{len(focal)} focal sets; got shape {m.shape}. Put the empty set's masses, or zeros, into column 0."
         )
     return m
 

@@ -236,8 +236,7 @@ def series_choice(X: Any, n_clusters: int | None, metric: str = SERIES_AUTO) -> 
     elif raw.frame is not None:
         raise ValueError(
             f"{option('metric', SERIES_AUTO)} must have series, (n, steps, channels) or a list; got a table. Use "
-            f"{option('metric', AUTO)}, "
-            "or give X.to_numpy() if each row is a series."
+            f"{option('metric', AUTO)}, or give X.to_numpy() if each row is a series."
         )
     best = choose_series(raw.value, n_clusters)
     return MetricChoice(best.metric, best.reason, requested=metric, tried=best.tried)

@@ -279,9 +279,8 @@ def say_unheard(names: Sequence[str], shares: Sequence[float], common: NDArray[n
     elif unheard:
         more = f" and {len(unheard) - SHOWN} more" if len(unheard) > SHOWN else ""
         _warn(
-            "views that hardly agree with the others get little weight: "
-            f"{', '.join(map(repr, unheard[:SHOWN]))}{more} (see view_weights_). Pass weights as numbers to "
-            "change that."
+            f"views that hardly agree with the others get little weight: {', '.join(map(repr, unheard[:SHOWN]))}{more} "
+            "(see view_weights_). Pass weights as numbers to change that."
         )
 
 

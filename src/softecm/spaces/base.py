@@ -103,8 +103,7 @@ def refuse_not_finite(d: NDArray[np.floating]) -> None:
         what = "NaN" if np.isnan(d[i, j]) else "infinity"
         raise ValueError(
             f"Input X contains {what}: the dissimilarity of objects {i + 1} and {j + 1} (X[{i}, {j}]). Every pair "
-            "needs a finite number: leave "
-            "out objects that can't be compared, or fill in an estimate."
+            "needs a finite number: leave out objects that can't be compared, or fill in an estimate."
         )
 
 
@@ -141,9 +140,8 @@ def symmetric(d: NDArray[np.floating]) -> NDArray[np.floating]:
     if worst > ROUNDING * largest:
         i, j = where
         raise ValueError(
-            f"X must be symmetric; got {d[i, j]:g} from object {i + 1} to {j + 1} (X[{i}, {j}]) and {d[j, i]:g} "
-            "back. Use (X + X.T) / 2, or the "
-            "larger of the two."
+            f"X must be symmetric; got {d[i, j]:g} from object {i + 1} to {j + 1} (X[{i}, {j}]) and {d[j, i]:g} back. "
+            "Use (X + X.T) / 2, or the larger of the two."
         )
     if worst == 0.0 and exact:
         return d
@@ -171,8 +169,7 @@ def check_enough(n_clusters: int, n: int) -> None:
     if n < n_clusters:
         raise ValueError(
             f"{option('n_clusters')} must be at most the number of objects; got {option('n_clusters', n_clusters)} for "
-            f"n_samples={n}. "
-            "Use fewer clusters or more objects."
+            f"n_samples={n}. Use fewer clusters or more objects."
         )
 
 

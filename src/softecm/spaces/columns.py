@@ -136,8 +136,7 @@ class Cells(ABC):
             row = int(np.nanargmax(np.abs(numbers)))
             raise ValueError(
                 f"{self.label} must hold finite numbers of at most {LARGEST:g} in size; got {numbers[row]:g} in "
-                f"{place('row', row)}. "
-                "Mark such a cell as missing (NaN), or divide the column by a constant."
+                f"{place('row', row)}. Mark such a cell as missing (NaN), or divide the column by a constant."
             )
         return numbers
 
@@ -542,7 +541,6 @@ def refuse_unwritable(values: Iterable[Cell], where: str) -> None:
     for value in values:
         if kind_of(value) == "text" and not is_writable(value):
             raise ValueError(
-                f"{where} must hold valid text; got {value!r}, which has a lone surrogate (half a character). "
-                "Read the file again with the right encoding, or replace it: "
-                "text.encode(errors='replace').decode()."
+                f"{where} must hold valid text; got {value!r}, which has a lone surrogate (half a character). Read the "
+                "file again with the right encoding, or replace it: text.encode(errors='replace').decode()."
             )

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence, Set, Sized
+from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping, Sequence, Set, Sized
 from dataclasses import dataclass, field
 from itertools import count
 from numbers import Real
 from os import PathLike, fspath
-from typing import Any, ClassVar, Literal, ParamSpec, TypeAlias, TypeVar
+from typing import Any, ClassVar, Literal, ParamSpec, TypeAlias, TypeGuard, TypeVar
 
 import narwhals.stable.v1 as nw
 import numpy as np
@@ -428,7 +428,7 @@ def _refuse_pair(X: Sequence[Any], name: str) -> None:
         )
 
 
-def _is_list(part: object) -> bool:
+def _is_list(part: object) -> TypeGuard[Sequence[object]]:
     return isinstance(part, list | tuple | np.ndarray)
 
 
@@ -488,10 +488,10 @@ def _is_empty(value: object) -> bool:
         return True
     if isinstance(value, np.ndarray) and value.dtype.kind == "f":
         return bool(np.isnan(value).all())
-    return isinstance(value, list | tuple | np.ndarray) and len(value) > 0 and all(map(_is_empty, value))
+    return _is_list(value) and len(value) > 0 and all(map(_is_empty, value))
 
 
-def _refuse_names(columns: Iterable[Any], name: str) -> None:
+def _refuse_names(columns: Iterable[Hashable], name: str) -> None:
     for column, times in Counter(columns).items():
         if column is None or column != column:
             raise ValueError(f"{name} must have a name for every column; got {column}. Name them: X.columns = [...].")
@@ -503,7 +503,7 @@ def _refuse_names(columns: Iterable[Any], name: str) -> None:
         refuse_unwritable([column], f"the names of {name}'s columns")
 
 
-def _holds_words(cells: Iterable[Any]) -> bool:
+def _holds_words(cells: Iterable[object]) -> bool:
     return any(isinstance(cell, str | bool) for cell in cells)
 
 
