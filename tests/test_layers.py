@@ -23,7 +23,7 @@ SRC = Path(softecm.__file__).resolve().parents[1]
 LAYERS = [
     (
         "ground",
-        "_arrays _atomic _checks _engine _errors _fingerprint _precision _progress "
+        "_atomic _checks _engine _errors _fingerprint _precision _progress "
         "_text _version _warnings _wording constraints files native",
     ),
     ("kernels", "kernels"),

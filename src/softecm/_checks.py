@@ -1,4 +1,4 @@
-"""Validation of parameters, and data frames of any library.
+"""Validation of parameters; arrays and data frames of any library.
 
 Every message names the parameter, the rule, the value received and a remedy.
 """
@@ -6,18 +6,24 @@ Every message names the parameter, the rule, the value received and a remedy.
 from __future__ import annotations
 
 import math
+import sys
 from collections.abc import Collection, Mapping
 from importlib import import_module
 from importlib.util import find_spec
 from numbers import Integral, Real
-from typing import Any, TypeGuard
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeGuard
 
 import narwhals.stable.v1 as nw
 import numpy as np
+from numpy.typing import DTypeLike, NDArray
 
 from softecm._text import meant
 from softecm._wording import literal, option
 
+if TYPE_CHECKING:
+    from torch import Tensor
+
+Array: TypeAlias = NDArray[Any]
 #: The remedy for an invalid number of clusters.
 HOW_MANY = "Pass the number of groups; softecm.choose_n_clusters(X) can find it."
 
@@ -94,6 +100,63 @@ def check_flag(name: str, value: object, hint: str) -> bool:
     if not isinstance(value, bool | np.bool_):
         raise ValueError(f"{name} must be True or False; got {value!r}. {hint}")
     return bool(value)
+
+
+def plain_array(values: Any, name: str, dtype: DTypeLike = None) -> Array:
+    """Return an array or list of any library as an array: tensors lose their gradients, masked cells become missing.
+
+    Rows of different lengths become an array of objects, which the caller refuses by its shape.
+
+    Examples
+    --------
+    >>> plain_array([[1, 2], [3]], "must_link").shape
+    (2,)
+    """
+    tensors = getattr(sys.modules.get("torch"), "Tensor", ())  # torch is not imported for it
+    rows = isinstance(values, list | tuple)
+    if isinstance(values, np.ma.MaskedArray):
+        values = _unmasked(values)
+    elif isinstance(values, tensors):
+        values = _detached(values, name)
+    elif hasattr(values, "toarray"):
+        raise TypeError(f"{name} must be an array or a list; got a sparse matrix. Give {name}.toarray().")
+    elif rows:
+        values = [plain_array(one, name) if isinstance(one, (np.ma.MaskedArray, tensors)) else one for one in values]
+    try:
+        return np.asarray(values, dtype=dtype)
+    except (TypeError, ValueError) as error:
+        if dtype is np.float64:
+            raise ValueError(
+                f"{name} must be a table of numbers with rows of equal length; got {type(values).__name__} that is not one."
+            ) from None
+        if not rows or isinstance(error, TypeError):
+            raise
+        table = np.empty(len(values), dtype=object)
+        for i, one in enumerate(values):
+            table[i] = one
+        return table
+
+
+def _unmasked(X: Array) -> Array:
+    """Return a masked array as a plain one: NaN among numbers and None elsewhere where a cell is masked."""
+    plain, masked = np.ma.getdata(X), np.ma.getmaskarray(X)  # type: ignore[no-untyped-call]
+    numbers = plain.dtype.kind in "iuf"
+    if masked.any():
+        plain = plain.astype(np.result_type(plain, np.float32) if numbers else object)
+        plain[masked] = np.nan if numbers else None
+    return np.asarray(plain)
+
+
+def _detached(X: Tensor, name: str) -> Array:
+    """Return a torch tensor as an array without gradients."""
+    if X.is_nested or X.is_meta:
+        raise TypeError(f"{name} must be a dense tensor with data; got one that is nested or on the device 'meta'.")
+    if str(X.layout) != "torch.strided" or X.is_quantized:
+        raise TypeError(
+            f"{name} must be a dense tensor; got layout {X.layout}. Use X.to_dense(), or a SciPy sparse array."
+        )
+    dense = X.detach().cpu()
+    return (dense.float() if str(dense.dtype) == "torch.bfloat16" else dense).resolve_conj().resolve_neg().numpy()
 
 
 BACKENDS = ("pandas", "polars", "pyarrow")

@@ -13,8 +13,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from softecm._arrays import plain_array
-from softecm._checks import check_count, check_number
+from softecm._checks import check_count, check_number, plain_array
 from softecm._warnings import warn
 
 __all__ = [

@@ -10,9 +10,8 @@ from golden import case_ids, columns, load, partition
 from problems import largest_rise
 from pure import recm
 from softecm import ECM, RECM, FocalSets
-from softecm.algorithms.recm import additive_constant
 from softecm.datasets import load_diamond, make_blobs
-from softecm.distances.estimator_metrics import AffineDistance
+from softecm.distances.estimator_metrics import AffineDistance, additive_constant
 from softecm.objective.equations import update_masses
 
 

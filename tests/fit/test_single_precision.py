@@ -69,12 +69,12 @@ def in_memory_objects(X: np.ndarray, **options):
 
 def test_coarser_and_rounded_series_know_their_own_terms():
     objects = in_memory_objects(bumps(20, 80))
-    for version in (objects.coarsened(SoftECMAlgorithm()), objects.rounded(SoftECMAlgorithm())):
+    for version in (objects.coarsened(SoftECMAlgorithm()), objects.rounded()):
         assert version is not None and version.objects.x.values.dtype == torch.float32  # noqa: PT018
         (own,) = version.objects.x.known.values()  # otherwise every iteration would align each series with itself again
         assert own.shape == (20,)
-    assert replace(objects, metric=Unrounded()).rounded(SoftECMAlgorithm()) is None
-    assert in_memory_objects(bumps(20, 80), dtype="float32").rounded(SoftECMAlgorithm()) is None
+    assert replace(objects, metric=Unrounded()).rounded() is None
+    assert in_memory_objects(bumps(20, 80), dtype="float32").rounded() is None
 
 
 @pytest.mark.parametrize("length", [40, 24])  # shortened first, or not

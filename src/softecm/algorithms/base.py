@@ -261,8 +261,7 @@ class EvidentialClusterer(EstimatorFacts, ClusterMixin, BaseEstimator):
             if X is not None or len(calibration.decisions(clear)) != len(self.partition_):
                 raise ValueError(
                     f"calibration must be for the {len(self.partition_)} objects of the fit, and X must be None: "
-                    "refits don't cover other objects. Pass the result of calibrate(model, X), or leave it "
-                    "out."
+                    "refits don't cover other objects. Pass the result of calibrate(model, X), or leave it out."
                 )
             decisions = calibration.decisions(clear)
         else:

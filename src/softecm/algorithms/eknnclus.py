@@ -16,7 +16,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from softecm import _engine
-from softecm._arrays import plain_array
+from softecm._checks import plain_array
 from softecm._engine import in_threads, threads
 from softecm._text import shown_size
 from softecm.algorithms.base import EvidentialClusterer, checked_rows
@@ -48,9 +48,7 @@ def nearest_others(x: Floats, k: int) -> tuple[Floats, Ints]:
     for rows in pieces(len(x), x.size):
         distances, indices = search.kneighbors(x[rows])
         other = indices != rows[:, None]
-        other[other.all(1), -1] = (
-            False  # more duplicates than neighbours: drop the last one instead of the object itself
-        )
+        other[other.all(1), -1] = False  # more duplicates than neighbours: the last one goes instead of the object
         near[rows], neighbours[rows] = distances[other].reshape(-1, k), indices[other].reshape(-1, k)
     return near, neighbours
 

@@ -223,11 +223,9 @@ class PrototypeFamily(FamilyParameters, PrototypeClusterer):
         """Refit with distances measured in this shape."""
         choice = _in_shape(fitted.choice, shape).tell()
         again = replace(chosen, callback=None, checkpoint_request=None)
-        if shape.shape not in OWN:
-            return self._fitted(choice, again, raw, sample_weight)
-        if fitted.choice.reason == UNITS:
+        if shape.shape not in OWN or fitted.choice.reason == UNITS:
             fitted = self._fitted(choice, again, raw, sample_weight)
-        return _with_own_shapes(fitted, choice, shape, chosen)
+        return _with_own_shapes(fitted, choice, shape, chosen) if shape.shape in OWN else fitted
 
     def _shape_of_sample(self, objects: Objects[object], chosen: Settings, choice: MetricChoice) -> GroupShape | None:
         """Return the groups' shape for objects in blocks, estimated from a sample in memory."""
@@ -542,8 +540,7 @@ class LinkableFamily(PrototypeFamily):
             name = metric.name or type(metric).__name__
             raise TypeError(
                 f"partial_fit needs a metric whose prototypes are means; got {name}, which has none. Use "
-                "'sqeuclidean', 'mahalanobis' or 'mixed', begin with partial_fit, or fit again with "
-                "warm_start=True."
+                "'sqeuclidean', 'mahalanobis' or 'mixed', begin with partial_fit, or fit again with warm_start=True."
             )
 
     def _say_drift(self, past: Past, jump: Jump | None) -> None:

@@ -11,12 +11,12 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from softecm._arrays import plain_array
+from softecm._checks import plain_array
 from softecm.algorithms.family import PrototypeFamily
 from softecm.algorithms.parameters import checked, choice, is_given, parameters
 from softecm.belief import FocalSets
-from softecm.distances.base import Learner, SemiMetric
-from softecm.distances.estimator_metrics import AffineDistance
+from softecm.distances.base import SemiMetric
+from softecm.distances.estimator_metrics import FLOOR, AffineDistance
 from softecm.distances.precomputed import Precomputed
 from softecm.files import expected
 from softecm.fit.algorithm import Algorithm, Fit, Outcome, RunBatch
@@ -29,8 +29,6 @@ from softecm.objective.problem import stationary
 from softecm.optim import Batch, PlainProblem, PlainState
 from softecm.spaces.base import check_indices
 from softecm.spaces.raw import as_numbers
-
-FLOOR = 1e-12  # minimum squared distance, relative to the largest squared dissimilarity
 
 
 @dataclass(frozen=True)
@@ -121,48 +119,14 @@ def _compare(squared: Tensor, centers: Tensor, mean: Tensor) -> tuple[Tensor, Te
     return torch.einsum("ac,rcn->rna", mean, to_clusters), 0.5 * torch.einsum("ac,rcd,ad->ra", mean, among, mean)
 
 
-def additive_constant(squared: Tensor) -> float:
-    r"""Return the smallest constant that makes squared dissimilarities between different objects Euclidean.
-
-    It is twice the absolute smallest eigenvalue of :math:`W = -\frac12 Q \Delta Q`, Q the centring matrix; 0 if the
-    dissimilarities are distances between points.
-    """
-    from scipy.linalg import eigh
-
-    d = squared.numpy()
-    rows = d.mean(1)
-    w = -0.5 * (d - rows - rows[:, None] + rows.mean())
-    (least,) = eigh(w, eigvals_only=True, subset_by_index=[0, 0])
-    return 2.0 * max(0.0, -float(least)) if least < -1e-12 * np.abs(w).max() * len(w) else 0.0
-
-
-@dataclass(frozen=True)
-class AffineLearner(Learner):
-    """Learn the shift and the minimum of squared distances to weighted means."""
-
-    metric: AffineDistance
-    shift: bool
-
-    def fitted(self, x: Tensor, weights: Tensor | None) -> AffineDistance:
-        """Learn from all dissimilarities."""
-        squared = self.metric.squares(x)
-        shift = additive_constant(squared) if self.shift else 0.0
-        return AffineDistance(self.metric.squared, shift, FLOOR * (float(squared.max()) + shift))
-
-
 @dataclass(frozen=True)
 class RelationalECM(Algorithm[Tensor]):
-    """RECM; ``shift`` adds the constant that makes squared dissimilarities Euclidean."""
+    """RECM; what it learns from the dissimilarities is in its metric."""
 
-    shift: bool = False
     cpu_only: ClassVar[str] = "RECM"
     samples: ClassVar[bool] = False
     compares: ClassVar[bool] = True
     starts_at_masses: ClassVar[bool] = True
-
-    def learner(self, metric: SemiMetric) -> AffineLearner:
-        """Return the learner of the shift and the minimum of squared distances."""
-        return AffineLearner(_affine(metric), self.shift)
 
     def from_center(self, objects: Objects[Tensor]) -> NDArray[np.float64]:
         """Return squared distances (n,) to the mean of all objects."""
@@ -325,12 +289,12 @@ class RECM(PrototypeFamily):
             # Initial masses come with their sets; other initial clusters have no neighbours yet.
             sets = getattr(values["init"], "focal_sets", None)
             values["focal_sets"], values["max_cardinality"] = sets, 2 if sets is None else None
-        metric = AffineDistance(squared=self.dissimilarity == "squared")
-        return settings(values, metric=metric)
+        shift = None if self.non_euclidean == "shift" else 0.0
+        return settings(values, metric=AffineDistance(self.dissimilarity == "squared", shift))
 
     def _algorithm(self, metric: SemiMetric) -> RelationalECM:
-        return RelationalECM(shift=self.non_euclidean == "shift")
+        return RelationalECM()
 
     def _adopt(self, fitted: Fitted, ids: NDArray[np.object_] | None = None) -> None:
         super()._adopt(fitted, ids)
-        self.shift_: float = _affine(fitted.model.metric).shift
+        self.shift_: float = _affine(fitted.model.metric).shift or 0.0

@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_is_fitted
 from torch import Tensor
 
-from softecm._arrays import plain_array
+from softecm._checks import plain_array
 from softecm.algorithms.family import PrototypeFamily
 from softecm.algorithms.parameters import checked, choice, number, parameters
 from softecm.algorithms.quadratic import CentersProblem, VectorAlgorithm, means_of

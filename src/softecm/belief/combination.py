@@ -298,10 +298,9 @@ def _log_weights(source: Sourced) -> FloatArray:
     sure = np.flatnonzero(lattice[:, -1] <= SMALLEST_TOTAL)
     if len(sure):
         raise ValueError(
-            f"rule='cautious' must have some mass on all clusters together, for every object; "
-            f"{place('object', int(sure[0]), 'masses')}, {len(sure)} in all, has none: fits include that set only "
-            "on request. Discount the sources first: p.discount(0.99).combine(q.discount(0.99), "
-            "rule='cautious')."
+            "rule='cautious' must have some mass on all clusters together, for every object; "
+            f"{place('object', int(sure[0]), 'masses')}, {len(sure)} in all, has none: fits include that set only on "
+            "request. Discount the sources first: p.discount(0.99).combine(q.discount(0.99), rule='cautious')."
         )
     q = _over_supersets(lattice)
     weights = -_over_supersets(np.log(q), -1.0)

@@ -13,8 +13,7 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from softecm._arrays import plain_array
-from softecm._checks import is_whole
+from softecm._checks import is_whole, plain_array
 from softecm._text import listed, meant, some_of
 from softecm._wording import literal, option, worded
 
@@ -232,9 +231,8 @@ class FocalSets:
         if isinstance(focal_sets, FocalSets):
             if focal_sets.n_clusters != _positive("n_clusters", n_clusters, GROUPS):
                 raise ValueError(
-                    f"focal_sets must be made for the same number of clusters as n_clusters={n_clusters}; "
-                    f"got focal sets of {focal_sets.n_clusters} clusters. Make n_clusters and focal_sets "
-                    f"agree."
+                    f"focal_sets must be made for the same number of clusters as n_clusters={n_clusters}; got focal "
+                    f"sets of {focal_sets.n_clusters} clusters. Make n_clusters and focal_sets agree."
                 )
             return focal_sets
         if isinstance(focal_sets, str):

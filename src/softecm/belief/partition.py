@@ -10,7 +10,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from softecm._checks import is_number
+from softecm._checks import is_number, plain_array
 from softecm.belief import assignments, files, show, transforms
 from softecm.belief.assignments import CLEAR, Decisions, RoughSets
 from softecm.belief.focal import FocalSets, Names, _cluster_set
@@ -69,7 +69,7 @@ class CredalPartition(RoughSets, Combining):
                 f"focal_sets must be FocalSets; got {type(self.focal_sets).__name__}. "
                 f"Make them with FocalSets.of(n_clusters, sets)."
             )
-        masses = transforms._matrix(transforms.float_array("masses", self.masses), self.focal_sets)
+        masses = transforms._matrix(self.masses, self.focal_sets)
         object.__setattr__(self, "masses", transforms.frozen(transforms.valid(masses)))
 
     @classmethod
@@ -129,7 +129,7 @@ class CredalPartition(RoughSets, Combining):
         >>> CredalPartition.from_fuzzy([[0.7, 0.3]]).masses
         array([[0. , 0.7, 0.3]])
         """
-        shares = transforms.float_array("memberships", memberships)
+        shares = plain_array(memberships, "memberships", np.float64)
         if shares.ndim != 2 or shares.shape[1] == 0:
             raise ValueError(
                 f"memberships must have one row per object and one column per cluster; got shape {shares.shape}."

@@ -21,8 +21,7 @@ from typing import Literal, cast
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from softecm._arrays import plain_array
-from softecm._checks import check_choice
+from softecm._checks import check_choice, plain_array
 from softecm._text import place
 from softecm.belief.focal import FocalSets
 
@@ -328,12 +327,11 @@ def _total(m: FloatArray) -> FloatArray:
 
 
 def _matrix(masses: ArrayLike, focal: FocalSets) -> FloatArray:
-    m = float_array("masses", masses)
+    m = plain_array(masses, "masses", np.float64)
     if m.ndim != 2 or m.shape[1] != len(focal) + 1:
         raise ValueError(
             f"masses must have one row per object and {len(focal) + 1} columns, the empty set and then the "
-            f"{len(focal)} focal sets; got shape {m.shape}. Put the empty set's masses, or zeros, into "
-            f"column 0."
+            f"{len(focal)} focal sets; got shape {m.shape}. Put the empty set's masses, or zeros, into column 0."
         )
     return m
 
@@ -345,16 +343,6 @@ def _check_normalisation(how: object) -> None:
 
 SUM_TOLERANCE = 1e-6  # accuracy of float32 masses
 NEGATIVE_TOLERANCE = 1e-12
-
-
-def float_array(name: str, values: ArrayLike) -> FloatArray:
-    """Return an array of floats; raise an error that names the parameter."""
-    try:
-        return plain_array(values, name, np.float64)
-    except (TypeError, ValueError):
-        raise ValueError(
-            f"{name} must be a table of numbers with rows of equal length; got {type(values).__name__} that is not one."
-        ) from None
 
 
 def sound(masses: FloatArray) -> FloatArray:

@@ -19,9 +19,8 @@ from softecm.spaces.encoded import EncodedTable
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
 ITERATIONS, TOLERANCE = 4, 1e-3
-HALF = (
-    1.2  # half the kernel's width in spreads, for one object: half of what suits a density, so that borders stay sharp
-)
+# Half the kernel's width in spreads, for one object: half of what suits a density, so that borders stay sharp.
+HALF = 1.2
 CELLS_EACH = 4  # grid cells per half kernel
 MOST_CELLS = 128
 REACH = 8.0  # spreads within groups beyond the quartiles: the last cell contains more extreme numbers

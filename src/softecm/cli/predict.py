@@ -125,8 +125,8 @@ def _as_trained(estimator: SoftECM, model: Path, options: ReadOptions) -> ReadOp
     named = None if names is None else tuple(str(name) for name in names)
     if not kinds or (named is not None and len(named) != len(kinds)):
         return options
-    optional = space.optional if isinstance(space, Table) else ()
-    expected = Expected(kinds, names=named, gaps=isinstance(space, Table), optional=optional)
+    table = space if isinstance(space, Table) else None
+    expected = Expected(kinds, named, gaps=table is not None, optional=() if table is None else table.optional)
     if folder is None:
         return replace(options, expected=expected)
     ids = [column.name for column in known if column.kind == "id"]

@@ -23,9 +23,7 @@ from softecm.spaces.base import Space
 from softecm.spaces.column_roles import (
     DIFFERENT,
     FREE,
-    Code,
     Stretched,
-    codes_in,
     emptied,
     left_out,
     reasons_against,
@@ -33,6 +31,7 @@ from softecm.spaces.column_roles import (
     stretched_message,
 )
 from softecm.spaces.columns import Name
+from softecm.spaces.magnitudes import Code, codes_in
 from softecm.spaces.raw import Kind, RawData, raw_data, refuse_columns
 
 logger = logging.getLogger("softecm")
@@ -237,8 +236,7 @@ def series_choice(X: Any, n_clusters: int | None, metric: str = SERIES_AUTO) -> 
     elif raw.frame is not None:
         raise ValueError(
             f"{option('metric', SERIES_AUTO)} must have series, (n, steps, channels) or a list; got a table. Use "
-            f"{option('metric', AUTO)}, "
-            "or give X.to_numpy() if each row is a series."
+            f"{option('metric', AUTO)}, or give X.to_numpy() if each row is a series."
         )
     best = choose_series(raw.value, n_clusters)
     return MetricChoice(best.metric, best.reason, requested=metric, tried=best.tried)
@@ -389,14 +387,9 @@ FLAT = (
 ROUNDING = 1e-5  # differences below this fraction of the largest distance count as rounding errors
 
 
-def is_builtin(metric: SemiMetric) -> bool:
-    """Whether a metric is part of the library, whose metrics are known to have gradients."""
-    return type(metric).__module__.split(".")[0] == "softecm" and not isinstance(metric, FunctionMetric)
-
-
 def try_metric(metric: SemiMetric, space: Space, x: object) -> None:
     """Test a user's metric on a few encoded objects: raise an error, or warn, if it is unsuitable."""
-    if is_builtin(metric) or not isinstance(x, Tensor) or len(x) < 3 or metric.discrete:
+    if metric.is_registered or not isinstance(x, Tensor) or len(x) < 3 or metric.discrete:
         return
     rows = torch.linspace(0, len(x) - 1, min(LOOKED_AT, len(x))).long()
     objects, prototypes = x[rows].cpu(), space.starts(x, rows).cpu()

@@ -300,9 +300,8 @@ class SemiMetric(Savable, ABC):
 
     def paired(self, a: Tensor, b: Tensor) -> Tensor:
         """Return distances between rows of the same index: (k, *shape), (k, *shape) -> (k,)."""
-        parts = [
-            self.pairwise(a[i : i + 16], b[i : i + 16]).diagonal() for i in range(0, len(a), 16)
-        ]  # computing a few extra pairs costs less than one call per pair
+        # Computing a few extra pairs costs less than one call per pair.
+        parts = [self.pairwise(a[i : i + 16], b[i : i + 16]).diagonal() for i in range(0, len(a), 16)]
         return torch.cat(parts) if parts else a.new_zeros(0)
 
     def separate(self, v: Tensor) -> Sequence[tuple[SemiMetric, Tensor]]:

@@ -85,6 +85,5 @@ class Cosine(SemiMetric):
         if bool(empty.any()):
             raise ValueError(
                 "metric 'cosine' needs rows that are not zero; got zeros in "
-                f"{place('row', int(empty.nonzero()[0, 0]))}. Leave "
-                "such rows out, or use 'sqeuclidean'."
+                f"{place('row', int(empty.nonzero()[0, 0]))}. Leave such rows out, or use 'sqeuclidean'."
             )

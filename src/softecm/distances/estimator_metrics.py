@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
+import numpy as np
 import torch
 from torch import Tensor
 
 from softecm.belief.focal import FocalSets
 from softecm.distances._tables import LayoutTensors, table_pairwise, table_terms
-from softecm.distances.base import NO_COMPILED_PASSES, CompiledPasses, SemiMetric, metric_rule
+from softecm.distances.base import NO_COMPILED_PASSES, CompiledPasses, Learner, SemiMetric, metric_rule
 from softecm.distances.squared_euclidean import fused_vector_masses
 from softecm.files.expected import NOT_NEGATIVE, POSITIVE, Misfit, array, flag, listed, maybe, number, rules
 from softecm.files.values import own
@@ -20,6 +21,7 @@ from softecm.spaces.encoded import EncodedTable
 from softecm.spaces.tables import Table, TableOptions
 
 ROUNDING = 1e-4  # eigenvalues of at least minus this share of the largest count as rounding errors of single precision
+FLOOR = 1e-12  # minimum squared distance to a weighted mean, relative to the largest squared dissimilarity
 
 
 @dataclass(frozen=True)
@@ -186,12 +188,12 @@ class AffineDistance(SemiMetric):
     Attributes
     ----------
     squared : whether the dissimilarities are squared already
-    shift : constant added to every squared dissimilarity between different objects
+    shift : constant added to every squared dissimilarity between different objects; None: to be learned
     floor : minimum squared distance; non-Euclidean dissimilarities can give smaller values
     """
 
     squared: bool = False
-    shift: float = 0.0
+    shift: float | None = 0.0
     floor: float = 0.0
     name = "affine"
     space = Dissimilarities
@@ -200,7 +202,7 @@ class AffineDistance(SemiMetric):
     def squares(self, x: Tensor) -> Tensor:
         """Return squared dissimilarities, shifted except between an object and the training object it equals."""
         squares = x if self.squared else x.square()
-        if self.shift == 0.0:
+        if not self.shift:
             return squares
         shifted = squares + self.shift
         first = squares.min(1)
@@ -211,6 +213,39 @@ class AffineDistance(SemiMetric):
     def pairwise(self, x: Tensor, v: Tensor) -> Tensor:
         """Return squared distances (n, n_objects), (k, n_objects + 1) -> (n, k)."""
         return (self.squares(x) @ v[:, :-1].T - v[:, -1]).clamp_min(self.floor)
+
+    @property
+    def learner(self) -> AffineLearner:
+        """Learn the floor, and the shift unless it is known."""
+        return AffineLearner(self)
+
+
+@dataclass(frozen=True)
+class AffineLearner(Learner):
+    """Learn the shift and the minimum of squared distances to weighted means."""
+
+    metric: AffineDistance
+
+    def fitted(self, x: Tensor, weights: Tensor | None) -> AffineDistance:
+        """Learn from all dissimilarities."""
+        squared = self.metric.squares(x)
+        shift = additive_constant(squared) if self.metric.shift is None else self.metric.shift
+        return replace(self.metric, shift=shift, floor=FLOOR * (float(squared.max()) + shift))
+
+
+def additive_constant(squared: Tensor) -> float:
+    r"""Return the smallest constant that makes squared dissimilarities between different objects Euclidean.
+
+    It is twice the absolute smallest eigenvalue of :math:`W = -\frac12 Q \Delta Q`, Q the centring matrix; 0 if the
+    dissimilarities are distances between points.
+    """
+    from scipy.linalg import eigh
+
+    d = squared.numpy()
+    rows = d.mean(1)
+    w = -0.5 * (d - rows - rows[:, None] + rows.mean())
+    (least,) = eigh(w, eigvals_only=True, subset_by_index=[0, 0])
+    return 2.0 * max(0.0, -float(least)) if least < -1e-12 * np.abs(w).max() * len(w) else 0.0
 
 
 @dataclass(frozen=True)

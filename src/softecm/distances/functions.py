@@ -101,8 +101,7 @@ def refuse_gaps(name: str, series: Tensor, lengths: Tensor | None = None) -> Non
     if len(bad):
         raise ValueError(
             f"{name} must hold finite numbers within its lengths; got NaN or infinity in "
-            f"{place('series', int(bad[0]), name)}. Fill missing values "
-            "first, or pass lengths if it is padding."
+            f"{place('series', int(bad[0]), name)}. Fill missing values first, or pass lengths if it is padding."
         )
 
 

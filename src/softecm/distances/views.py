@@ -112,9 +112,7 @@ class Combined(weighted_parts.Weighed):
     temperature: float = 0.1
     shown: str | None = None
     shares: tuple[float, ...] = field(default=(), repr=False)  # the resolved weights; they add up to 1
-    spreads: tuple[float, ...] = field(
-        default=(), repr=False
-    )  # half the mean distance between two objects in each view
+    spreads: tuple[float, ...] = field(default=(), repr=False)  # half of each view's mean distance between objects
     bends: tuple[float, ...] = field(default=(), repr=False)  # approximate curvature of each view's distance
     common: tuple[float, ...] = field(default=(), repr=False)  # maximum agreement of each view with another, 0 to 1
     shapes: tuple[tuple[int, ...], ...] = field(default=(), repr=False)  # of a prototype in each view

@@ -93,9 +93,8 @@ class PartDistances(NamedTuple):
 
     each: Tensor  # (n, k, parts), divided by the parts' units; 0 for missing parts
     there: Tensor | None  # (n, parts), which parts are observed, as floats; None: all
-    sums: Callable[
-        [Tensor], Sums
-    ]  # of weights (n, k): coordinates concatenated; gradients for a part without an exact step
+    #: Of weights (n, k): coordinates concatenated; gradients for a part without an exact step.
+    sums: Callable[[Tensor], Sums]
 
 
 class Weighed(SemiMetric):
@@ -280,9 +279,8 @@ def say_unheard(names: Sequence[str], shares: Sequence[float], common: NDArray[n
     elif unheard:
         more = f" and {len(unheard) - SHOWN} more" if len(unheard) > SHOWN else ""
         _warn(
-            "views that hardly agree with the others get little weight: "
-            f"{', '.join(map(repr, unheard[:SHOWN]))}{more} (see view_weights_). Pass weights as numbers to "
-            "change that."
+            f"views that hardly agree with the others get little weight: {', '.join(map(repr, unheard[:SHOWN]))}{more} "
+            "(see view_weights_). Pass weights as numbers to change that."
         )
 
 

@@ -371,9 +371,8 @@ def _of_words(
     for code in range(len(column.categories)):
         effect = cliffs_delta((here == code).astype(float), (others == code).astype(float), errors)
         effects.append((effect if effect.size >= 0 else effect.turned(), code))
-    best, code = max(
-        effects, key=lambda pair: (round(pair[0].size, 9), float((here == pair[1]).mean()))
-    )  # more often than not
+    # Of equal effects, the more frequent category.
+    best, code = max(effects, key=lambda pair: (round(pair[0].size, 9), float((here == pair[1]).mean())))
     shares = float((here == code).mean()), float((others == code).mean())
     how = "more often" if shares[0] >= shares[1] else "seldom"
     return Trait(group, column.name, how, *best, *shares, column.categories[code])

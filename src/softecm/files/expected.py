@@ -255,13 +255,17 @@ def either(*checks: Check) -> Check:
     return check
 
 
-def listed(check: Check, *, kind: str = "tuple", size: str = "", least: int = 0, different: bool = False) -> Check:
+def listed(
+    check: Check, *, kind: str = "tuple", size: str = "", least: int = 0, most: float = np.inf, different: bool = False
+) -> Check:
     """Check a list of such values, of one kind; its length may define a size."""
 
     def of_all(content: Content, node: object, where: str) -> None:
         values = one(node, (kind,), where, "a list", list)
         if len(values) < least:
             raise Misfit(f"{where} has {len(values)} entries and should have at least {least}")
+        if len(values) > most:
+            raise Misfit(f"{where} has {len(values)} entries and should have at most {most}")
         if size:
             content.size(size, len(values), where)
         for i, value in enumerate(values):

@@ -61,10 +61,12 @@ class Savable:
     """
 
     SAVED: ClassVar[Mapping[str, Check]] = {}
+    is_registered: ClassVar[bool] = False  # never for a user's own class
 
     def __init_subclass__(cls, *, savable: bool = True, **options: object) -> None:
         super().__init_subclass__(**options)
-        if savable and cls.__module__.startswith("softecm."):
+        cls.is_registered = savable and cls.__module__.startswith("softecm.")
+        if cls.is_registered:
             assert cls.__name__ not in CLASSES, f"{cls.__name__} is the name of another value that files hold"
             CLASSES[cls.__name__] = cast("type[DataclassInstance]", cls)
 

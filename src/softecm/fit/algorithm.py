@@ -279,8 +279,7 @@ def check_init(chosen: Settings, space: Space) -> Tensor:
         row = int((~usable).nonzero()[0])
         raise ValueError(
             f"init must hold finite numbers of at most {LARGEST:g} in size; {place('row', row, 'init')} has others. "
-            "Pass prototypes among the "
-            "objects, or leave init at its default."
+            "Pass prototypes among the objects, or leave init at its default."
         )
     return prototypes[None]
 

@@ -22,7 +22,6 @@ from softecm._fingerprint import warn_unseen
 from softecm._text import some_of
 from softecm._warnings import warn
 from softecm.belief import CredalPartition, FocalSets
-from softecm.distances.auto import is_builtin
 from softecm.distances.mixed import Mixed
 from softecm.files.lock import locked
 from softecm.fit.algorithm import Fit, Outcome, RunBatch
@@ -147,10 +146,7 @@ def _continued(fit: Fit, last: PrototypeModel) -> ReadyCell:
     focal = last.focal if settings.finds_sets and same else settings.focal
     if settings.keeps_clusters and fit.algorithm.adds_sets and same:
         stage = known_stage(fit, last)
-        settings = replace(settings, delta=stage.delta, focal=focal)
-        return ReadyCell(
-            settings, fit.algorithm.from_clusters(replace(fit, settings=settings), stage.single), stage, True
-        )
+        return _after(fit.using(delta=stage.delta, focal=focal), stage)
     delta = last.delta if settings.finds_delta else settings.delta
     settings = resolved(objects, replace(settings, focal=focal, delta=delta))
     if last.focal != focal:
@@ -304,9 +300,11 @@ def doubt_of_number(objects: InMemory[Encoded], model: PrototypeModel, partition
     c = focal.n_clusters
     if c < 2 or n < ROWS_EACH * c:
         return None
-    rows, counts = (np.arange(n), objects.counts) if n <= SAMPLE else objects.sample_rows(SAMPLE)
-    x = objects.x[torch.as_tensor(rows, device=objects.device)].cpu() if n > SAMPLE else objects.x.cpu()
-    partition = partition[rows]
+    x, counts = objects.x, objects.counts
+    if n > SAMPLE:
+        rows, counts = objects.sample_rows(SAMPLE)
+        x, partition = x[torch.as_tensor(rows, device=objects.device)], partition[rows]
+    x = x.cpu()
     labels, inside = partition.labels(), 1.0 - partition.masses[:, 0]
     if isinstance(x, EncodedTable) and x.scale is not None:
         complete = x.scale.numpy() < 1.0 + 1e-9  # distances of rows with a missing cell vary more
@@ -351,7 +349,7 @@ def _columns(x: object, model: PrototypeModel, labels: NDArray[np.intp]) -> Floa
 
     A missing number is replaced by the mean of its cluster, so that missing values form no separate part.
     """
-    if isinstance(x, Tensor) and x.ndim == 2 and is_builtin(model.metric) and not model.metric.discrete:
+    if isinstance(x, Tensor) and x.ndim == 2 and model.metric.is_registered and not model.metric.discrete:
         numbers = x.double().numpy()
     elif isinstance(x, EncodedTable) and x.numbers.shape[1]:
         numbers = x.numbers.double().numpy()

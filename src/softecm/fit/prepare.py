@@ -16,7 +16,7 @@ from torch import Tensor
 from softecm._engine import LARGE_WORK, check_memory, choose_device
 from softecm._text import place
 from softecm.distances.auto import try_metric
-from softecm.distances.base import Learner, SemiMetric, blocks, distances_of, nearest_of
+from softecm.distances.base import SemiMetric, blocks, distances_of, nearest_of
 from softecm.fit.checkpoints import content_number
 from softecm.fit.settings import PrototypeModel, Settings, check_size
 from softecm.objective.problem import has_barycenters
@@ -176,10 +176,6 @@ class Preparation(ABC, Generic[P]):
     #: What can't run on a GPU, for the message; empty if all of it can.
     cpu_only: ClassVar[str] = ""
 
-    def learner(self, metric: SemiMetric) -> Learner | None:
-        """Return how the metric learns from the objects, or None if it has nothing to learn."""
-        return metric.learner
-
     @abstractmethod
     def from_center(self, objects: Objects[P]) -> NDArray[np.float64]:
         """Return distances (n,) of the objects to the barycentre of all."""
@@ -253,7 +249,7 @@ class Objects(ABC, Generic[X]):
         """Return cheaper objects for choosing between initializations; ``rounded``: in single precision if it suffices."""
         return Version(self)
 
-    def rounded(self, algorithm: Preparation[object]) -> Version | None:
+    def rounded(self) -> Version | None:
         """Return the objects in single precision; None if that doesn't suffice."""
         return None
 
@@ -354,15 +350,15 @@ class InMemory(Objects[E]):
             return Version(replace(self, metric=combined, space=space, x=WholeRows(self.x)), space)  # type: ignore[arg-type]
         if not algorithm.samples or self.metric.closed_form.quadratic:
             return Version(self)
-        return self.coarsened(algorithm) or (self.rounded(algorithm) if rounded else None) or Version(self)
+        return self.coarsened(algorithm) or (self.rounded() if rounded else None) or Version(self)
 
     def coarsened(self, algorithm: Preparation[object]) -> Version | None:
         """Return the objects with less detail if their space supports it, in units of their own."""
         fewer = self.space.coarser(self.x)
         if fewer is None:
             return None
-        coarse = self._near(*fewer)._encoded_as(algorithm, *fewer)
-        coarse = coarse._in_single(algorithm) or coarse
+        coarse = self._near(*fewer)._encoded_as(*fewer)
+        coarse = coarse._in_single() or coarse
         distances = algorithm.from_center(coarse)
         spread = float(np.average(distances, weights=self.counts))
         return Version(replace(coarse, distances=distances, spread=spread), self.space, coarser=True)
@@ -373,24 +369,22 @@ class InMemory(Objects[E]):
         weights = None if self.weights is None else self.weights.to(device)
         return replace(self, device=device, weights=weights)
 
-    def rounded(self, algorithm: Preparation[object]) -> Version | None:
+    def rounded(self) -> Version | None:
         """Return the objects in single precision if it suffices for the metric and the objects."""
-        light = self._in_single(algorithm)
+        light = self._in_single()
         return None if light is None else Version(light, self.space)
 
-    def _in_single(self, algorithm: Preparation[object]) -> InMemory[Encoded] | None:
+    def _in_single(self) -> InMemory[Encoded] | None:
         half = self.space.single(self.x) if self.metric.single else None
         if half is None:
             return None
         weights = None if self.weights is None else self.weights.float()
-        return replace(self, weights=weights)._encoded_as(algorithm, *half)
+        return replace(self, weights=weights)._encoded_as(*half)
 
-    def _encoded_as(self, algorithm: Preparation[object], space: Space, x: Encoded) -> InMemory[Encoded]:
+    def _encoded_as(self, space: Space, x: Encoded) -> InMemory[Encoded]:
         """Return the same objects in another encoding, with the metric's results about them."""
         weights, near = None if self.weights is None else self.weights.cpu(), x.cpu()
-        learner = algorithm.learner(self.metric)
-        metric = self.metric if learner is None else learner.fitted(near, weights)
-        return replace(self, metric=metric, space=space, x=near.to(self.device))  # type: ignore[arg-type]
+        return replace(self, metric=self.metric.fitted(near, weights), space=space, x=near.to(self.device))  # type: ignore[arg-type]
 
 
 def in_memory(
@@ -437,7 +431,7 @@ def in_memory(
     device = choose_device(chosen.device, work, "sparse rows" if space.sparse else cpu_only)
     counts = np.ones(n) if own_weights is None else own_weights
     weights = None if own_weights is None else torch.as_tensor(counts, dtype=chosen.dtype, device=device)
-    learner = algorithm.learner(metric.for_clusters(chosen.n_clusters))
+    learner = metric.for_clusters(chosen.n_clusters).learner
     if learner is not None:
         metric = learner.fitted(x, None if weights is None else weights.cpu())
         space = metric.open_space(space)

@@ -124,8 +124,7 @@ def first_stage(fit: Fit) -> Stage:
         start = BestStart(checkpoints.start, runs, facts["close"], facts.get("beta", BETA))
     else:
         start = _refine_on_all(single, moved_clusters(_compare_starts(single, initial_delta)), initial_delta)
-        if _pulled_together(single, start, initial_delta):
-            start = _with_softer_masses(single, start, initial_delta)
+        start = _pulled_apart(single, start, initial_delta)
     if start.beta < BETA <= settings.beta:
         warn(
             f"{option('beta', settings.beta)} pulls the clusters together, as happens with many noisy columns, so they "
@@ -170,25 +169,20 @@ def clusters_alone(fit: Fit, clusters: Tensor, close: float | None) -> Outcome:
     return single
 
 
-def _pulled_together(fit: Fit, start: BestStart, initial_delta: float) -> bool:
-    """Whether the clusters of a start have merged, or most are nearly empty, as in many columns of noise."""
-    objects, c = fit.objects, fit.settings.n_clusters
-    points = fit.algorithm.adds_sets and objects.metric.closed_form.quadratic  # other prototypes: as before
-    if not objects.are_here or c < 2 or not points:
-        return False
-    return (start.merged or _capped_distance(objects, start.place, WIDER * initial_delta)[1]) and objects.distinct(
-        c
-    ) is None
+def _pulled_apart(fit: Fit, best: BestStart, initial_delta: float) -> BestStart:
+    """Return the start, or one with beta so near to 1 that clusters stay apart, if many columns of noise prevent that.
 
-
-def _with_softer_masses(fit: Fit, best: BestStart, initial_delta: float) -> BestStart:
-    """Return a start with beta so near to 1 that clusters stay apart.
-
-    Of a few smaller betas, the one whose clusters leave the objects nearest to a cluster is taken.
+    The clusters have then merged, or most are nearly empty. Of a few smaller betas, the one whose clusters leave the
+    objects nearest to a cluster is taken.
     """
     # Noise puts any two objects further apart than either from the barycentre.
-    objects, wide = fit.objects, WIDER * initial_delta
-    left, _ = _capped_distance(objects, best.place, wide)
+    objects, c, wide = fit.objects, fit.settings.n_clusters, WIDER * initial_delta
+    points = fit.algorithm.adds_sets and objects.metric.closed_form.quadratic  # other prototypes: as before
+    if not objects.are_here or c < 2 or not points:
+        return best
+    left, lost = _capped_distance(objects, best.place, wide)
+    if not (best.merged or lost) or objects.distinct(c) is not None:
+        return best
     for beta in SOFTER:
         softer = replace(fit.using(beta=beta), checkpoints=None)
         tried = _refine_on_all(softer, moved_clusters(_compare_starts(softer, wide)), wide)
@@ -301,7 +295,7 @@ def _finalists(best: Outcome, most: int, version: Version) -> Outcome:
 
 def _most_of_the_way(fit: Fit, place: Tensor, objects: Objects[object]) -> Tensor:
     """Iterate in single precision, if it suffices for the objects, to get a start nearer to the end."""
-    light = objects.rounded(fit.algorithm)
+    light = objects.rounded()
     if light is None:
         return place
     rounding = replace(fit, objects=light.objects)

@@ -62,9 +62,7 @@ class RoundSums(NamedTuple):
     """Sums over all objects in one iteration."""
 
     costs: Floats  # (runs,): sum over objects of the minimized cost
-    mass: (
-        Floats  # (runs, f, p): sums of w |A|^alpha m^beta over objects with the number; (runs, f, 1) if none is missing
-    )
+    mass: Floats  # (runs, f, p): sums of w |A|^alpha m^beta over known numbers; (runs, f, 1) if none is missing
     moment: Floats  # (runs, f, p): the same sums of w |A|^alpha m^beta x
     counts: Floats  # (runs, slots, f): the same sums over the objects with the level
     changes: Floats  # (runs,): largest change of a mass; a lower bound if above ``tol``; inf without ``previous``

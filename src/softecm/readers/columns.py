@@ -73,9 +73,8 @@ class FileContext:
     decimal: str = ""  # the decimal sign shown by the file or given by the user
     dates: DateFormats = field(default_factory=lambda: DateFormats({}))
     order: str = ""  # of day and month, as proved by another column
-    levels: dict[str, tuple[str, ...]] = field(
-        default_factory=dict
-    )  # of columns declared ordered; empty: a known scale
+    #: Of columns declared ordered; empty: a known scale.
+    levels: dict[str, tuple[str, ...]] = field(default_factory=dict)
     units: dict[str, UnitChoice] = field(default_factory=dict)  # the user's choice, by column
 
     @staticmethod
@@ -382,9 +381,8 @@ def _category(context: FileContext, name: str, column: pd.Series, *, may_be_id: 
     empty = no_answers(words) if fold and not explicit else words[:0]
     words = words.mask(words.isin(empty), None) if len(empty) else words
     gaps, distinct, n = int(words.isna().sum()), int(words.nunique()), len(words)
-    may_lack = are_few_of(gaps, n) and is_id_name(
-        name, first=name == context.first
-    )  # ids in some rows, such as a mean's
+    # Ids may be missing in some rows, such as that of a mean.
+    may_lack = are_few_of(gaps, n) and is_id_name(name, first=name == context.first)
     if not explicit and may_be_id and names_rows(distinct, n - gaps if may_lack else n):
         return Understood(None, Column(name, "id", "different in every row", gaps))
     if not explicit and is_free_text(distinct, n):

@@ -151,9 +151,8 @@ def _excel_frame(path: Path, options: ReadOptions, notes: list[str]) -> pd.DataF
             raise ReadError(
                 f"{path} has no sheet {options.sheet!r}: give one of {some_of(names)} with {option('sheet')}."
             )
-        parse = partial(
-            book.parse, wanted, na_values=["?"], dtype=object
-        )  # otherwise text such as 01067 loses its zero
+        # Without a type, text such as 01067 would lose its zero.
+        parse = partial(book.parse, wanted, na_values=["?"], dtype=object)
         if options.header is False:
             return typed(parse(header=None))
         first = book.parse(wanted, header=None, nrows=MOST_ABOVE)

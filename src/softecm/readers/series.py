@@ -251,11 +251,10 @@ def _times(context: FileContext, column: pd.Series) -> tuple[pd.Series, tuple[st
     for parsed in (context.dates_of(name, column), context.numbers_of(name, column) if context.text else None):
         if parsed is not None and not len(parsed.odd):
             return parsed.values, ()
-    different = list(column.dropna().unique())
-    words = [word for word in different if isinstance(word, str)]
-    if len(words) < len(different):
-        raise ReadError(f"column {name} of {context.path} must hold times of one type, to be ordered.")
-    ordered = sorted(words, key=_by_numbers)
+    try:
+        ordered = sorted(column.dropna().unique(), key=_by_numbers)
+    except TypeError:
+        raise ReadError(f"column {name} of {context.path} must hold times of one type, to be ordered.") from None
     are_alike = len({DIGITS.sub("", word) for word in ordered}) < 2
     remark = (
         f"column {short(name)} is in alphabetical order ({some_of(ordered, 3)}); if that is wrong, number its times."

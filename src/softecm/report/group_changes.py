@@ -19,10 +19,10 @@ from softecm.report.inputs import Comparing, Data, FloatArray, IntArray, names_o
 from softecm.report.templating import render_page
 from softecm.spaces.views import n_objects
 
-MATCHED = (
-    1.5  # distances of a typical member from its own group: prototypes farther apart are those of different groups
-)
+# Distances of a typical member from its own group: prototypes farther apart are those of different groups.
+MATCHED = 1.5
 CHANGED, SURE = 0.2, 3.0  # of a group's share, and standard errors, from which it grew or shrank
+SHARES = "share_before", "share_after"
 LISTED, NAMED = 10, 5  # moved objects, in a table and in a sentence
 
 
@@ -138,25 +138,22 @@ class GroupChanges:
 
     def to_frame(self, backend: str | None = None) -> Any:
         """Return a data frame, one row per group, with its share of the objects before and after."""
-        columns = {name: [getattr(one, name) for one in self.groups] for name in GroupChange._fields}
+        rows = self._rows()
+        return make_frame({name: [row[name] for row in rows] for name in (*GroupChange._fields, *SHARES)}, backend)
+
+    def _rows(self) -> list[dict[str, object]]:
+        """Return each group as values by name, with its share of the objects before and after."""
         n, m = self.n_objects
-        shares = {
-            "share_before": [one.before / n for one in self.groups],
-            "share_after": [one.after / m for one in self.groups],
-        }
-        return make_frame({**columns, **shares}, backend)
+        return [{**one._asdict(), **dict(zip(SHARES, (one.before / n, one.after / m)))} for one in self.groups]
 
     @property
     def facts(self) -> dict[str, object]:
         """The page's content as data."""
-        n, m = self.n_objects
         return {
             "names": list(self.names),
-            "n_objects": [n, m],
+            "n_objects": list(self.n_objects),
             "n_outliers": list(self.n_outliers),
-            "groups": [
-                {**one._asdict(), "share_before": one.before / n, "share_after": one.after / m} for one in self.groups
-            ],
+            "groups": self._rows(),
             "moved": len(self.moved),
             "sentences": self.sentences(),
         }

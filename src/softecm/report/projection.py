@@ -90,9 +90,8 @@ def separating_axes(places: FloatArray, centers: FloatArray, groups: IntArray) -
     wanted = spread(np.square(centers[:, None] - centers).sum(-1))[groups[inside]]
     own = places[inside] - places[inside].mean(0)
     products = own.T @ own
-    steady = (
-        RIDGE * max(float(np.trace(products)), 1e-300) / len(products) * np.eye(len(products))
-    )  # few objects in many dimensions
+    # For few objects in many dimensions.
+    steady = RIDGE * max(float(np.trace(products)), 1e-300) / len(products) * np.eye(len(products))
     axes: FloatArray = np.linalg.solve(products + steady, own.T @ (wanted - wanted.mean(0)))
     better = separation(places @ axes, groups)
     return (axes, better) if better > plain + GAIN else (None, plain)

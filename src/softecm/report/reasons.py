@@ -63,9 +63,8 @@ class Explanation:
     parts: tuple[Part, ...] = ()
     distance_set: float | None = None  # to the prototype of its set of several clusters, if that is nearest
     to_set: tuple[str, ...] = ()  # the strongest arguments for that prototype
-    far: tuple[
-        tuple[str, float], ...
-    ] = ()  # of an outlier: the largest contributions to its distance to the first, with their shares
+    #: Of an outlier: the largest contributions to its distance to the first, with their shares.
+    far: tuple[tuple[str, float], ...] = ()
     kind: str = ""  # prefix of the parts' names: "steps"
     idle: tuple[str, ...] = ()  # columns that distinguish the two no better than noise
     nearest: tuple[tuple[int, float], ...] = ()  # other objects of a matrix, with their distances

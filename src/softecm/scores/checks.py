@@ -7,7 +7,7 @@ from typing import TypeAlias, cast
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from softecm._arrays import plain_array
+from softecm._checks import plain_array
 from softecm.belief import CredalPartition
 
 FloatArray: TypeAlias = NDArray[np.float64]

@@ -12,7 +12,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from softecm._arrays import plain_array
+from softecm._checks import plain_array
 from softecm._text import place
 from softecm._wording import option, worded
 from softecm.files.expected import Misfit, Range
@@ -26,10 +26,8 @@ if TYPE_CHECKING:
 LARGEST = 1e150  # above this, squares and their sums overflow float64
 SQUARABLE = Range(-LARGEST, LARGEST)
 _LARGEST = {torch.float64: LARGEST, torch.float32: 1e18}
-_SMALLEST = {
-    torch.float64: 1e-140,
-    torch.float32: 1e-15,
-}  # squares of smaller differences lose digits, then vanish
+# Squares of smaller differences lose digits, then vanish.
+_SMALLEST = {torch.float64: 1e-140, torch.float32: 1e-15}
 
 
 def refuse_range(low: float, high: float, dtype: torch.dtype = torch.float64, what: str = "X") -> None:
@@ -55,9 +53,8 @@ def _wider(dtype: torch.dtype) -> str:
     return "" if dtype == torch.float64 else f", or use {option('dtype', 'float64')}"
 
 
-ROUNDING = (
-    1e-8  # differences of D and its transpose below this share of the largest dissimilarity count as rounding errors
-)
+# Differences of D and its transpose below this share of the largest dissimilarity count as rounding errors.
+ROUNDING = 1e-8
 BLOCK_ROWS = 256
 
 
@@ -106,8 +103,7 @@ def refuse_not_finite(d: NDArray[np.floating]) -> None:
         what = "NaN" if np.isnan(d[i, j]) else "infinity"
         raise ValueError(
             f"Input X contains {what}: the dissimilarity of objects {i + 1} and {j + 1} (X[{i}, {j}]). Every pair "
-            "needs a finite number: leave "
-            "out objects that can't be compared, or fill in an estimate."
+            "needs a finite number: leave out objects that can't be compared, or fill in an estimate."
         )
 
 
@@ -144,9 +140,8 @@ def symmetric(d: NDArray[np.floating]) -> NDArray[np.floating]:
     if worst > ROUNDING * largest:
         i, j = where
         raise ValueError(
-            f"X must be symmetric; got {d[i, j]:g} from object {i + 1} to {j + 1} (X[{i}, {j}]) and {d[j, i]:g} "
-            "back. Use (X + X.T) / 2, or the "
-            "larger of the two."
+            f"X must be symmetric; got {d[i, j]:g} from object {i + 1} to {j + 1} (X[{i}, {j}]) and {d[j, i]:g} back. "
+            "Use (X + X.T) / 2, or the larger of the two."
         )
     if worst == 0.0 and exact:
         return d
@@ -174,8 +169,7 @@ def check_enough(n_clusters: int, n: int) -> None:
     if n < n_clusters:
         raise ValueError(
             f"{option('n_clusters')} must be at most the number of objects; got {option('n_clusters', n_clusters)} for "
-            f"n_samples={n}. "
-            "Use fewer clusters or more objects."
+            f"n_samples={n}. Use fewer clusters or more objects."
         )
 
 

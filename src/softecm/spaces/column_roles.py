@@ -1,9 +1,8 @@
-"""Columns that name objects or carry no information, links between named objects, and extreme values in columns."""
+"""Columns that name objects or carry no information, links between named objects, and columns stretched by few values."""
 
 from __future__ import annotations
 
 import re
-from collections import Counter
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -12,8 +11,7 @@ import narwhals.stable.v1 as nw
 import numpy as np
 from numpy.typing import NDArray
 
-from softecm._arrays import plain_array
-from softecm._checks import frame_of
+from softecm._checks import frame_of, plain_array
 from softecm._precision import spaced
 from softecm._text import column_label, meant
 from softecm._wording import option, worded
@@ -227,65 +225,7 @@ def names_of(X: object) -> NDArray[np.object_] | None:
     return next((names for names in names_by_view if names is not None), None)
 
 
-LEAST = 10  # minimum number of other cells in a column with codes, and of cells in a stretched one
-#: 99, 98, 97, 88, 77, 999 … with either sign, and the limits of 16 bits.
-NUMBERS = [10**d - k for d in range(2, 10) for k in (1, 2, 3)] + [10**d // 9 * k for d in range(2, 10) for k in (7, 8)]
-USUAL = np.array(sorted({sign * v for v in NUMBERS for sign in (-1, 1)} | {-32768, 32767}), dtype=np.float64)
-
-
-@dataclass(frozen=True)
-class Code:
-    """A number that may stand for missing cells, with its count and columns."""
-
-    value: float
-    cells: int
-    columns: tuple[str | int, ...]
-
-    def message(self) -> str:
-        """Return the question and the remedy."""
-        where = column_label(self.columns[0]) if len(self.columns) == 1 else f"{len(self.columns)} columns"
-        code = f"{self.value:.0f}"
-        remedy = worded(f"softecm.read_table(X, missing={code!r})", option("missing", code))
-        return (
-            f"{code} appears in {self.cells} cells of {where}, far from all other numbers: does it mean missing? "
-            f"If so, use {remedy}."
-        )
-
-
-def codes_in(table: Mapping[str | int, NDArray[Any]]) -> list[Code]:
-    """Return the numbers that look like codes for missing cells, the most frequent first, in columns of numbers by name.
-
-    They are usual codes, occur more than once in total, and are further from the other numbers of their column than
-    these from each other, or are negative in a column of positive numbers.
-
-    Examples
-    --------
-    >>> codes_in({"size": np.array([*range(20), -99, -99]), "age": np.array([*range(30, 50), -99, 99])})
-    [Code(value=-99.0, cells=3, columns=('size', 'age'))]
-    """
-    counts: Counter[float] = Counter()
-    columns: dict[float, list[str | int]] = {}
-    for name, numbers in table.items():
-        values = numbers[~np.isnan(numbers)]
-        if len(values) < LEAST or not np.isin([values.min(), values.max()], USUAL).any():
-            continue
-        usual = np.isin(values, USUAL)
-        others = values[~usual]
-        if len(others) < max(LEAST, len(values) / 2):
-            continue
-        for value, count in zip(*np.unique(values[usual], return_counts=True), strict=True):
-            if _is_far(value, others):
-                counts[float(value)] += int(count)
-                columns.setdefault(float(value), []).append(name)
-    often = counts.most_common()
-    return [Code(value, count, tuple(columns[value])) for value, count in often if count > 1] if often else []
-
-
-def _is_far(value: float, others: NDArray[Any]) -> bool:
-    low, high = others.min(), others.max()
-    return bool(max(low - value, value - high) > high - low > 0 or value < 0 <= low < high)
-
-
+LEAST = 10  # minimum number of cells in a stretched column
 FEW = 100  # one cell in this many counts as few
 MOST = 0.75  # share of a column's variance in few cells: without them its standard deviation would be half as large
 SCALED = ("number", *TEMPORAL)

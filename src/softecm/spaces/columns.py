@@ -16,6 +16,7 @@ import narwhals.stable.v1 as nw
 import numpy as np
 from numpy.typing import NDArray
 
+from softecm._checks import Array
 from softecm._text import column_label, is_writable, place
 from softecm.files.expected import POSITIVE, UNIT, Range, count, either, listed, maybe, number, plain, rules, text
 from softecm.files.values import Savable, own
@@ -35,7 +36,6 @@ TRUTHS |= {"false": False, "no": False, "n": False, "f": False, "0": False}
 Key = TypeVar("Key", bound=Hashable)
 Name: TypeAlias = str | int  # of a column; its position in an array
 Cell: TypeAlias = Any  # any value of a column
-Array: TypeAlias = NDArray[Any]
 Column: TypeAlias = Any  # a narwhals series, of the main or the stable API, or a 1-D array
 
 
@@ -136,8 +136,7 @@ class Cells(ABC):
             row = int(np.nanargmax(np.abs(numbers)))
             raise ValueError(
                 f"{self.label} must hold finite numbers of at most {LARGEST:g} in size; got {numbers[row]:g} in "
-                f"{place('row', row)}. "
-                "Mark such a cell as missing (NaN), or divide the column by a constant."
+                f"{place('row', row)}. Mark such a cell as missing (NaN), or divide the column by a constant."
             )
         return numbers
 
@@ -542,7 +541,6 @@ def refuse_unwritable(values: Iterable[Cell], where: str) -> None:
     for value in values:
         if kind_of(value) == "text" and not is_writable(value):
             raise ValueError(
-                f"{where} must hold valid text; got {value!r}, which has a lone surrogate (half a character). "
-                "Read the file again with the right encoding, or replace it: "
-                "text.encode(errors='replace').decode()."
+                f"{where} must hold valid text; got {value!r}, which has a lone surrogate (half a character). Read the "
+                "file again with the right encoding, or replace it: text.encode(errors='replace').decode()."
             )

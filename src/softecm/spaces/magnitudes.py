@@ -1,21 +1,24 @@
-"""Typical magnitudes of a column's numbers, which reveal new ones in another unit."""
+"""The magnitudes of a column's numbers, which reveal codes for missing cells, and new numbers in another unit."""
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from softecm._checks import Array
+from softecm._text import column_label
 from softecm._warnings import ReadingWarning, warn
-from softecm.files.expected import Content, Misfit, Range, count, listed, number, rules
+from softecm._wording import option, worded
+from softecm.files.expected import Range, count, listed, number, rules
 from softecm.files.values import Savable
 
 QUANTILES = (0.1, 0.25, 0.5, 0.75, 0.9)
 NORMAL_RANGE = 2.5631031310892007  # between the outer quantiles of a standard normal variable
-FEWEST = 10  # minimum number of nonzero numbers
+FEWEST = 10  # minimum number of nonzero numbers, and of cells beside codes
 FACTOR = 1.8  # seasons change less, pounds to kilograms more
 ERRORS = 1.5  # standard errors by which a change must exceed that factor
 SEVERAL = 3  # minimum number of columns for estimating the usual change
@@ -24,13 +27,6 @@ ROWS = 5000  # maximum number of rows used
 WIDE = 256  # maximum number of columns: more don't differ in units
 LARGEST = 300.0  # logarithm
 SHOWN = 3  # maximum number of columns listed
-
-
-def _quantiles(content: Content, node: Any, where: str) -> None:
-    """Raise ``Misfit`` for another number of quantiles in a file."""
-    listed(number(Range(-324, LARGEST)))(content, node, where)
-    if len(node["tuple"]) != len(QUANTILES):
-        raise Misfit(f"{where} has {len(node['tuple'])} entries and should have {len(QUANTILES)}")
 
 
 @dataclass(frozen=True)
@@ -42,7 +38,10 @@ class Magnitude(Savable):
 
     size: int
     logarithms: tuple[float, ...]
-    SAVED = rules(size=count(least=FEWEST), logarithms=_quantiles)
+    SAVED = rules(
+        size=count(least=FEWEST),
+        logarithms=listed(number(Range(-324, LARGEST)), least=len(QUANTILES), most=len(QUANTILES)),
+    )
 
     @staticmethod
     def of(numbers: NDArray[np.floating]) -> Magnitude | None:
@@ -99,11 +98,6 @@ def ratios(changes: Mapping[str, SizeChange | None]) -> dict[str, float]:
     return {name: 10**change.mean for name, change in known.items() if change.exceeds(usual)}
 
 
-def magnitudes(rows: NDArray[np.floating]) -> tuple[Magnitude | None, ...]:
-    """Return the magnitudes of the columns of a matrix (n, p); empty for wide ones."""
-    return tuple(map(Magnitude.of, rows.T)) if rows.shape[1] <= WIDE else ()
-
-
 def warn_of_units(changes: Mapping[str, SizeChange | None]) -> None:
     """Warn about columns of new objects that may be in another unit, each with its ratio to the fit."""
     changed = [f"column {name!r} are {_in_words(ratio)} those of the fit" for name, ratio in ratios(changes).items()]
@@ -125,3 +119,61 @@ def _in_words(ratio: float) -> str:
     """
     rounded = f"{float(f'{max(ratio, 1 / ratio):.2g}'):.15g}"
     return f"about {rounded} times" if ratio > 1 else f"about 1/{rounded} of"
+
+
+#: 99, 98, 97, 88, 77, 999 … with either sign, and the limits of 16 bits.
+NUMBERS = [10**d - k for d in range(2, 10) for k in (1, 2, 3)] + [10**d // 9 * k for d in range(2, 10) for k in (7, 8)]
+USUAL = np.array(sorted({sign * v for v in NUMBERS for sign in (-1, 1)} | {-32768, 32767}), dtype=np.float64)
+
+
+@dataclass(frozen=True)
+class Code:
+    """A number that may stand for missing cells, with its count and columns."""
+
+    value: float
+    cells: int
+    columns: tuple[str | int, ...]
+
+    def message(self) -> str:
+        """Return the question and the remedy."""
+        where = column_label(self.columns[0]) if len(self.columns) == 1 else f"{len(self.columns)} columns"
+        code = f"{self.value:.0f}"
+        remedy = worded(f"softecm.read_table(X, missing={code!r})", option("missing", code))
+        return (
+            f"{code} appears in {self.cells} cells of {where}, far from all other numbers: does it mean missing? "
+            f"If so, use {remedy}."
+        )
+
+
+def codes_in(table: Mapping[str | int, Array]) -> list[Code]:
+    """Return the numbers that look like codes for missing cells, the most frequent first, in columns of numbers by name.
+
+    They are usual codes, occur more than once in total, and are further from the other numbers of their column than
+    these from each other, or are negative in a column of positive numbers.
+
+    Examples
+    --------
+    >>> codes_in({"size": np.array([*range(20), -99, -99]), "age": np.array([*range(30, 50), -99, 99])})
+    [Code(value=-99.0, cells=3, columns=('size', 'age'))]
+    """
+    counts: Counter[float] = Counter()
+    columns: dict[float, list[str | int]] = {}
+    for name, numbers in table.items():
+        values = numbers[~np.isnan(numbers)]
+        if len(values) < FEWEST or not np.isin([values.min(), values.max()], USUAL).any():
+            continue
+        usual = np.isin(values, USUAL)
+        others = values[~usual]
+        if len(others) < max(FEWEST, len(values) / 2):
+            continue
+        for value, times in zip(*np.unique(values[usual], return_counts=True), strict=True):
+            if _is_far(value, others):
+                counts[float(value)] += int(times)
+                columns.setdefault(float(value), []).append(name)
+    often = counts.most_common()
+    return [Code(value, times, tuple(columns[value])) for value, times in often if times > 1] if often else []
+
+
+def _is_far(value: float, others: Array) -> bool:
+    low, high = others.min(), others.max()
+    return bool(max(low - value, value - high) > high - low > 0 or value < 0 <= low < high)

@@ -4,25 +4,25 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence, Set, Sized
+from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping, Sequence, Set, Sized
 from dataclasses import dataclass, field
 from itertools import count
 from numbers import Real
 from os import PathLike, fspath
-from typing import Any, ClassVar, Literal, ParamSpec, TypeAlias, TypeVar
+from typing import Any, ClassVar, Literal, ParamSpec, TypeAlias, TypeGuard, TypeVar
 
 import narwhals.stable.v1 as nw
 import numpy as np
+import torch
 from narwhals.stable.v1 import selectors as cs
 from numpy.typing import NDArray
 from scipy.sparse import issparse
 
-from softecm._arrays import detached, is_tensor, plain_array, unmasked
-from softecm._checks import frame_of
+from softecm._checks import Array, frame_of, plain_array
 from softecm._text import place, visible
 from softecm._wording import literal, option
 from softecm.spaces.base import LARGEST
-from softecm.spaces.columns import Array, ArrayCells, Cells, Name, SeriesCells, kind_of, refuse_unwritable
+from softecm.spaces.columns import ArrayCells, Cells, Name, SeriesCells, kind_of, refuse_unwritable
 from softecm.spaces.sparse import sound_rows
 
 Frame: TypeAlias = nw.DataFrame[Any]
@@ -384,21 +384,17 @@ def raw_data(X: Any, name: str = "X") -> RawData:
     """
     if isinstance(X, RawData):
         return X
+    if isinstance(X, np.ndarray):
+        if X.dtype.names:
+            raise TypeError(
+                f"{name} must be an array of plain cells; got records with the fields {', '.join(X.dtype.names)}. "
+                f"pandas.DataFrame({name}) makes a table of them."
+            )
+        return RawArray(plain_array(X, name))
     if RawData(X).in_blocks:
         return RawData(X)
     if issparse(X):  # before the check for dicts: SciPy's DOK format is one
         return RawSparse(sound_rows(X, name))
-    if isinstance(X, np.ndarray) and X.dtype.names:
-        raise TypeError(
-            f"{name} must be an array of plain cells; got records with the fields {', '.join(X.dtype.names)}. "
-            f"pandas.DataFrame({name}) makes a table of them."
-        )
-    if isinstance(X, np.ma.MaskedArray):
-        X = unmasked(X)
-    elif is_tensor(X):
-        X = detached(X, name)
-    if isinstance(X, np.ndarray):
-        return RawArray(np.asarray(X))
     if isinstance(X, Mapping):
         views = {key: raw_data(part, name) for key, part in X.items()}
         if any(part.in_blocks for part in views.values()):
@@ -408,7 +404,7 @@ def raw_data(X: Any, name: str = "X") -> RawData:
         if RawList(X).in_blocks:
             return RawList(X)
         _refuse_pair(X, name)
-        special = any(isinstance(row, np.ma.MaskedArray) or is_tensor(row) for row in X)
+        special = any(isinstance(row, np.ma.MaskedArray | torch.Tensor) for row in X)
         return RawList([as_plain(row, name) for row in X] if special else X)
     if getattr(X, "columns", None) is not None:
         _refuse_names(getattr(X, "column_names", X.columns), name)
@@ -416,7 +412,7 @@ def raw_data(X: Any, name: str = "X") -> RawData:
     if frame is not None:
         return RawFrame(X, frame)
     if hasattr(X, "__array__") and not isinstance(nw.from_native(X, series_only=True, pass_through=True), nw.Series):
-        return RawArray(np.asarray(X))
+        return RawArray(plain_array(X, name))
     return RawData(X)
 
 
@@ -432,7 +428,7 @@ def _refuse_pair(X: Sequence[Any], name: str) -> None:
         )
 
 
-def _is_list(part: object) -> bool:
+def _is_list(part: object) -> TypeGuard[Sequence[object]]:
     return isinstance(part, list | tuple | np.ndarray)
 
 
@@ -492,10 +488,10 @@ def _is_empty(value: object) -> bool:
         return True
     if isinstance(value, np.ndarray) and value.dtype.kind == "f":
         return bool(np.isnan(value).all())
-    return isinstance(value, list | tuple | np.ndarray) and len(value) > 0 and all(map(_is_empty, value))
+    return _is_list(value) and len(value) > 0 and all(map(_is_empty, value))
 
 
-def _refuse_names(columns: Iterable[Any], name: str) -> None:
+def _refuse_names(columns: Iterable[Hashable], name: str) -> None:
     for column, times in Counter(columns).items():
         if column is None or column != column:
             raise ValueError(f"{name} must have a name for every column; got {column}. Name them: X.columns = [...].")
@@ -507,7 +503,7 @@ def _refuse_names(columns: Iterable[Any], name: str) -> None:
         refuse_unwritable([column], f"the names of {name}'s columns")
 
 
-def _holds_words(cells: Iterable[Any]) -> bool:
+def _holds_words(cells: Iterable[object]) -> bool:
     return any(isinstance(cell, str | bool) for cell in cells)
 
 

@@ -16,7 +16,7 @@ from softecm._wording import option, worded
 from softecm.files.expected import count, flag, listed, maybe, numeric_type, rules, text
 from softecm.files.values import own
 from softecm.spaces.base import ColumnKind, Space, content_keys, refuse_large, refuse_range
-from softecm.spaces.magnitudes import Magnitude, SizeChange, magnitudes
+from softecm.spaces.magnitudes import WIDE, Magnitude, SizeChange
 from softecm.spaces.raw import RawData, as_numbers, raw_data
 from softecm.spaces.sparse import SparseRows, canonical
 
@@ -115,9 +115,10 @@ class RealVectors(Space):
         return ["number"] * self.n_features
 
     def fit(self, X: Any, *, dtype: torch.dtype) -> Self:
-        """Remember how large the numbers of dense rows are, too."""
-        fitted = super().fit(X, dtype=dtype)
-        return fitted if self.sparse else replace(fitted, sizes=magnitudes(X))
+        """Remember how large the numbers of dense rows are, too; wide rows don't differ in units."""
+        fitted = self.fit_described(self.describe(X), dtype=dtype)
+        is_table = not self.sparse and X.shape[1] <= WIDE
+        return replace(fitted, sizes=tuple(map(Magnitude.of, X.T))) if is_table else fitted
 
     def size_changes(self, X: Any) -> Mapping[str, SizeChange | None]:
         """Column by column, of dense rows."""
@@ -133,7 +134,7 @@ class RealVectors(Space):
         refuse_large(max(-extent.low, extent.high))
         return extent
 
-    def fit_described(self, description: Extent, *, dtype: torch.dtype) -> RealVectors:
+    def fit_described(self, description: Extent, *, dtype: torch.dtype) -> Self:
         """Store the number of columns."""
         refuse_range(description.low, description.high, dtype)
         return replace(self, n_features=description.columns, dtype=dtype)

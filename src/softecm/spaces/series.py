@@ -91,13 +91,14 @@ def to_list(X: object, layout: str = "tslearn") -> list[NDArray[np.float64]]:
         "layout", layout, ("tslearn", "aeon"), "'tslearn' is (n, steps, channels), 'aeon' (n, channels, steps)."
     )
     X = as_plain(X)
-    if not isinstance(X, list | tuple) and not hasattr(X, "ndim") and hasattr(X, "to_numpy"):
-        X = X.to_numpy()
-    if not isinstance(X, list | tuple | np.ndarray) and not hasattr(X, "__array__"):
-        raise ValueError(
-            f"X must be an array (n, steps, channels) or a list of series; got {type(X).__name__}. Turn it into one first."
-        )
-    X = X if isinstance(X, list | tuple) else np.asarray(X)
+    if not isinstance(X, list | tuple):
+        X = X.to_numpy() if hasattr(X, "to_numpy") and not hasattr(X, "ndim") else X
+        if not hasattr(X, "__array__"):
+            raise ValueError(
+                f"X must be an array (n, steps, channels) or a list of series; got {type(X).__name__}. Turn it into one "
+                "first."
+            )
+        X = np.asarray(X)
     if getattr(X, "ndim", 1) == 0 or len(X) == 0:
         raise ValueError("X must hold at least one series; got none. Pass an array (n, steps, channels) or a list.")
     rows: list[NDArray[np.float64]] = []
@@ -107,8 +108,7 @@ def to_list(X: object, layout: str = "tslearn") -> list[NDArray[np.float64]]:
         except ValueError as error:
             raise ValueError(
                 "X must hold series with one value per channel at every step; got steps of unequal size in "
-                f"{place('series', i)}. "
-                "Mark missing values with NaN."
+                f"{place('series', i)}. Mark missing values with NaN."
             ) from error
         if row.dtype.kind not in "fiub":
             raise ValueError(
@@ -119,8 +119,7 @@ def to_list(X: object, layout: str = "tslearn") -> list[NDArray[np.float64]]:
         if row.ndim != 2:
             raise ValueError(
                 f"X must hold series of shape (steps, channels); got {row.ndim} dimensions in {place('series', i)}. "
-                "Pass one array "
-                "a series."
+                "Pass one array a series."
             )
         rows.append(row.T if layout == "aeon" else row)
     channels = {row.shape[1] for row in rows}
@@ -128,8 +127,7 @@ def to_list(X: object, layout: str = "tslearn") -> list[NDArray[np.float64]]:
         odd = next(i for i, row in enumerate(rows) if row.shape[1] != rows[0].shape[1])
         raise ValueError(
             f"X must hold series with the same channels; got {rows[0].shape[1]} in the first series and "
-            f"{rows[odd].shape[1]} "
-            f"in {place('series', odd)}. If channels come first, use layout='aeon'."
+            f"{rows[odd].shape[1]} in {place('series', odd)}. If channels come first, use layout='aeon'."
         )
     if _are_plain(rows):
         return rows
@@ -154,8 +152,7 @@ def _trimmed(row: NDArray[np.float64], i: int) -> NDArray[np.float64]:
         step, channel = infinite[0].tolist()
         raise ValueError(
             f"X must hold finite numbers; got infinity at step {step + 1}, channel {channel + 1} of "
-            f"{place('series', i)}. Mark "
-            "missing steps with NaN instead."
+            f"{place('series', i)}. Mark missing steps with NaN instead."
         )
     seen = np.flatnonzero(~np.isnan(row).all(1))
     if not len(seen):

@@ -225,12 +225,10 @@ class Table(Space):
 
     def size_changes(self, X: RawTable) -> Mapping[str, SizeChange | None]:
         """Of the columns of numbers that count."""
-        cells = {c.name: c for c in X.columns if c.kind == "number"}
-        return {
-            name: SizeChange.of(column.size, cells[column.name].numbers("number"))
-            for name, column in zip(self.attributes, self.columns, strict=True)
-            if isinstance(column, NumberColumn) and column.name in cells and name not in self.optional
-        }
+        cells = {c.name: c for c in X.columns if c.kind == "number" and str(c.name) not in self.optional}
+        names = {c.name: name for c, name in zip(self.columns, self.attributes, strict=True)}
+        known = [c for c in self.numbers if c.name in cells]
+        return {names[c.name]: SizeChange.of(c.size, cells[c.name].numbers("number")) for c in known}
 
     def encode(self, X: RawTable) -> EncodedTable:
         """Scale numbers, encode categories, mark missing cells; warn about categories not seen in relevant columns."""
@@ -294,8 +292,7 @@ class Table(Space):
             rows = np.flatnonzero(cells == len(weights))
             raise ValueError(
                 f"X must have at least one value in every row; got {len(rows)} empty, the first is "
-                f"{place('row', int(rows[0]))}. "
-                "Remove such rows: they can't be compared with others."
+                f"{place('row', int(rows[0]))}. Remove such rows: they can't be compared with others."
             )
         return observed, weights.sum() / (weights.sum() - lost)
 

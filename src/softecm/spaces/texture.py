@@ -94,9 +94,8 @@ class Texture(SeriesSpace):
         assert self.center is not None
         kernels, each = self.thresholds.shape[2:]
         waves, every = len(self.center) - self._convolutions, N_FREQUENCIES * self.n_channels
-        known = {PATTERNS: (0,), FREQUENCIES: (every,), EVERYTHING: (0, every)}[
-            self.of
-        ]  # older models have no frequencies
+        # Older models have no frequencies.
+        known = {PATTERNS: (0,), FREQUENCIES: (every,), EVERYTHING: (0, every)}[self.of]
         right = waves in known and bool(self.dilations) == (self.of != FREQUENCIES)
         if not (1 <= kernels <= KERNELS and each == THRESHOLDS and right):
             raise Misfit("model_.space should have a unit for every feature")
