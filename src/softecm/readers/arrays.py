@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from softecm._text import grouped
 from softecm._wording import option
 from softecm.readers.base import (
     Column,
@@ -68,7 +69,7 @@ def _sparse(path: Path) -> Loaded:
             f"{path} must hold sparse numbers of some rows and columns; got {rows.dtype} of shape {rows.shape}."
         )
     n, p = rows.shape
-    filled = f"{rows.nnz} of {n * p} cells are not zero"
+    filled = f"{grouped(rows.nnz)} of {grouped(n * p)} cells are not zero"
     how = {"format": f"sparse matrix of shape {rows.shape}"}
     columns = (Column(f"{p} columns", "number", filled),)
     return Loaded(rows.astype(np.float64), "table", None, None, columns, how)

@@ -16,7 +16,7 @@ from softecm._atomic import write_text
 from softecm._checks import make_frame
 from softecm._text import grouped, number_of, opening, share_of
 from softecm.report.inputs import Comparing, Data, FloatArray, IntArray, names_of, pairwise
-from softecm.report.templating import render_page
+from softecm.report.templating import render, render_page
 from softecm.spaces.views import n_objects
 
 MATCHED = (
@@ -191,6 +191,10 @@ class GroupChanges:
     def write(self, path: str | os.PathLike[str]) -> None:
         """Write the page atomically; an existing file is replaced."""
         write_text(path, self.html)
+
+    def _repr_html_(self) -> str:
+        """Show the sentences, then the first moved objects; for notebooks."""
+        return render("comparison_notebook.html", data=self, movers=self.moved[:LISTED])
 
     def __repr__(self) -> str:
         counts = {word: len(self._of(word)) for word in ("same", "grown", "shrunk", "appeared", "vanished")}

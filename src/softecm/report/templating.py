@@ -11,6 +11,7 @@ from importlib.resources import files
 from jinja2 import Environment, PackageLoader
 from markupsafe import Markup, escape
 
+from softecm._precision import criterion
 from softecm._text import grouped, number_of, visible
 from softecm._version import __version__
 
@@ -26,9 +27,8 @@ def asset(name: str) -> str:
 def _environment() -> Environment:
     environment = Environment(loader=PackageLoader("softecm.report"), autoescape=True, trim_blocks=True)
     environment.filters["term"] = term
-    environment.globals.update(
-        term=term, grouped=grouped, number_of=number_of, as_number=as_number, percent=lambda share: f"{share:.0%}"
-    )
+    shown = {"term": term, "grouped": grouped, "number_of": number_of, "as_number": as_number, "criterion": criterion}
+    environment.globals.update(shown, percent=lambda share: f"{share:.0%}")
     return environment
 
 

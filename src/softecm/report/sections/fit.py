@@ -88,6 +88,15 @@ class FitSection(Section):
         known = [value for value in self.data.candidates.values() if value is not None]
         return {value: self._height(value) for value in (min(known, default=0.0), max(known, default=1.0))}
 
+    @property
+    def best(self) -> str:
+        """Whether the lowest or the highest value is best, if the one chosen is either."""
+        known = [value for value in self.data.candidates.values() if value is not None]
+        chosen = self.data.candidates.get(self.data.partition.n_clusters)
+        if chosen is None or len(known) < 2 or self.data.partition.n_clusters == 1:
+            return ""
+        return " (lowest is best)" if chosen == min(known) else " (highest is best)" if chosen == max(known) else ""
+
     def _height(self, value: float | None) -> float:
         if value is None:
             return HIGH - BOTTOM - 8
