@@ -182,6 +182,7 @@ class Loaded:
     code: tuple[str, ...] = ()  # Python code that reads it as X
     table: pd.DataFrame | None = None  # every column, unconverted
     options: ReadOptions = field(default_factory=ReadOptions)  # the user's options for the file
+    feature_names: tuple[str, ...] = ()  # of the columns of sparse rows, such as the words of texts
 
     def __repr__(self) -> str:
         """List the kinds of columns, one per line."""

@@ -133,7 +133,7 @@ const mixed = (() => {
     const had = document.activeElement?.closest?.("#map-legend [data-set]")?.dataset.set;
     legend.replaceChildren();
     for (const j of [...Array(F).keys()].slice(1).concat(0).filter((j) => counts[j])) {
-      const b = el("button"); b.type = "button"; b.setAttribute("aria-pressed", String(!hidden.has(j))); b.dataset.set = j;
+      const b = el("button"); b.type = "button"; b.setAttribute("aria-pressed", String(!hidden.has(j))); b.dataset.set = j; b.setAttribute("aria-label", D.labels[j] + ": " + grouped(counts[j]));
       b.append(mark(j), el("span", "", D.labels[j]), el("small", "", grouped(counts[j])));
       b.addEventListener("click", () => { const off = hidden.has(j); if (off) hidden.delete(j); else hidden.add(j); b.setAttribute("aria-pressed", String(off)); draw(); });
       legend.append(b); if (had === String(j)) b.focus({ preventScroll: true });

@@ -54,6 +54,8 @@ def _cell(key: str, value: object) -> str:
         return "yes" if value else "no"
     if key == "objective":  # values of runs differ in late digits
         return f"{as_float(value):#.6g}".rstrip(".")
+    if key == "separation":
+        return f"{as_float(value):.3f}"
     return str(int(as_float(value)) + 1) if key == "run" else as_number(value)
 
 
