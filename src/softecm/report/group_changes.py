@@ -87,7 +87,7 @@ class GroupChanges:
         """Objects with an id in both that are in another group: id, group in the first, group in the second."""
         same = {(one.first, one.second) for one in self.groups}
         before, after = (
-            {name: clusters[k] if k >= 0 else "nowhere" for name, k in zip(ids, labels.tolist(), strict=True)}
+            {name: clusters[k] if k >= 0 else "no group" for name, k in zip(ids, labels.tolist(), strict=True)}
             for ids, labels, clusters in zip(self.ids, self.labels, self.clusters, strict=True)
         )
         both = ((name, here, after[name]) for name, here in before.items() if name in after)
@@ -122,7 +122,9 @@ class GroupChanges:
                 called = first if one.first == one.second else f"{first} of {a} is {one.second} of {b} and"
                 counts = f"{grouped(one.before)} → {number_of(one.after, 'object')}"
                 if one.word == "same":
-                    lines.append(f"{called} kept about the same share ({before} → {after}, {counts}).")
+                    alike = abs(one.after / m - one.before / n) <= CHANGED * one.before / n
+                    said = "kept about the same share" if alike else "changed no more than chance could"
+                    lines.append(f"{called} {said} ({before} → {after}, {counts}).")
                 else:
                     verb = {"grown": "grew", "shrunk": "shrank"}[one.word]
                     lines.append(f"{called} {verb} from {before} to {after} ({counts}).")

@@ -16,7 +16,7 @@ from softecm.report.templating import as_float, as_number, term
 MOST_RUNS = 20
 MOST_NAMED = 20  # candidates below the figure
 WIDE, HIGH = 640, 220  # of the figure, as in fit.html
-LEFT, RIGHT, TOP, BOTTOM = 56, 16, 24, 46
+LEFT, RIGHT, TOP, BOTTOM = 84, 16, 40, 46
 
 RUN_COLUMNS = {
     "run": "Run",
