@@ -125,7 +125,7 @@ def test_candidates_are_a_figure() -> None:
     page = ReportData("three", three, ["a", "b", "c"], np.arange(3), np.zeros((3, 2)))
     figure = replace(page, candidates={2: 0.1, 3: 0.5, 4: None, 5: 0.2}).html
     assert figure.count("<circle") == 3
-    assert "0.5, chosen" in figure
+    assert "0.500, chosen" in figure
     assert "4 groups: merged or empty" in figure
     for few in ({2: None, 3: None}, {3: 1.0}):
         assert replace(page, candidates=few).html.count("<circle") == sum(v is not None for v in few.values())
