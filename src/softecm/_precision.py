@@ -108,6 +108,17 @@ def with_unit(number: str, unit: str) -> str:
     return f"{number}{'' if unit in ('', '%') else ' '}{unit}"
 
 
+def criterion(value: float) -> str:
+    """Return a value by which numbers of groups are compared: shares in three decimals, criteria of mixtures in one.
+
+    Examples
+    --------
+    >>> criterion(0.51234), criterion(5456.24)
+    ('0.512', '5456.2')
+    """
+    return f"{value:.3f}" if abs(value) < 10 else spaced(f"{value:.1f}")
+
+
 def moment(value: Any) -> np.datetime64:
     """Return a date or a moment as NumPy's, which has no time zone."""
     return np.datetime64(value if getattr(value, "tzinfo", None) is None else value.replace(tzinfo=None), "us")

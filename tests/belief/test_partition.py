@@ -220,10 +220,12 @@ def test_how_a_partition_is_shown():
     table = p._repr_html_()
     assert "<tr><td>group 1</td><td>2</td></tr>" in table
     assert table.startswith(
-        "<p>Of 4 objects in 2 groups, <b>3</b> clearly belong to one, <b>1</b> belong to no group.</p>"
+        "<p>Of 4 objects in 2 groups, <b>3</b> clearly belong to one, <b>1</b> belongs to no group.</p>"
     )
     assert "<tr><td>no group</td><td>1</td></tr>" in table
     assert "<td>0</td>" not in CredalPartition.from_hard([0, 0], n_clusters=3)._repr_html_()  # empty sets are left out
+    alone = CredalPartition.from_hard([0] * 1200)._repr_html_()
+    assert alone.startswith("<p>Of 1\u202f200 objects in 1 group, <b>1\u202f200</b> clearly belong to one.</p>")
     many = CredalPartition(np.eye(29), FocalSets.up_to(7, 2))
     assert "10 others" in many._repr_html_()
 

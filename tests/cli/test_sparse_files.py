@@ -45,3 +45,13 @@ def test_a_damaged_sparse_file_is_refused(run, tmp_path: Path) -> None:
     code, _, err = run("cluster", "odd.npz", "-c", 3)
     assert code == 2
     assert "can't be read as a sparse matrix of SciPy's" in " ".join(err.split())
+
+
+def test_words_beside_a_sparse_file_name_its_columns(run, tmp_path: Path) -> None:
+    rows, words = some_rows(), [f"word {chr(97 + j)}" for j in range(24)]
+    parts = {"shape": rows.shape, "data": rows.data, "indices": rows.indices, "indptr": rows.indptr}
+    np.savez_compressed(tmp_path / "rows.npz", names=words, format="csr", **parts)
+    code, _, err = run("cluster", "rows.npz", "-c", 3, "-o", "out")
+    assert code == 0, err
+    assert ": word " in (tmp_path / "out" / "report.html").read_text(encoding="utf-8")
+    assert ": word " in (tmp_path / "out" / "summary.json").read_text(encoding="utf-8")

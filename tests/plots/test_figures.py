@@ -97,3 +97,16 @@ def test_hulls_hold_lower_inside_upper() -> None:
     sizes = {patch.get_label(): len(patch.get_xy()) for patch in ax.patches}
     assert sizes["surely group 1"] < sizes["possibly group 1"] + 1
     assert "surely group 2" not in sizes
+
+
+def test_legends_can_be_read_over_bands():
+    masses = CredalPartition(np.random.default_rng(0).dirichlet(np.ones(8), 200), FocalSets.full(3))
+    frame = plots.mass_profile(masses).get_legend().get_frame()
+    assert frame.get_visible()
+    assert frame.get_alpha() > 0.8
+
+
+def test_iterations_are_whole_numbers():
+    ax = plots.objective_trace([3.0, 2.0, 1.9])
+    assert ax.get_xlabel() == "iteration"
+    assert all(float(at).is_integer() for at in ax.get_xticks())

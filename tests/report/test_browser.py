@@ -465,3 +465,90 @@ def test_the_page_of_an_object_follows_the_sliders(
     assert expected.word != "nowhere"
     assert f"{expected.confidence:.2f}" in told.split("In the fit")[0]
     quiet(browser)
+
+
+def some_kind(kind: str, points: NDArray[np.float64]) -> tuple[SoftECM, Any]:
+    """A model and its objects: a table with gaps, series, a matrix, sparse rows, one group."""
+    from scipy.sparse import csr_array
+
+    some = points[::3]
+    few: dict[str, Any] = {"n_init": 1, "max_iter": 20, "random_state": 0}
+    if kind == "a table with gaps":
+        rows = np.empty((len(some), 3), dtype=object)
+        rows[:, :2], rows[:, 2] = np.round(some, 2), [["app", "web"][i % 2] for i in range(len(some))]
+        rows[::7, 0] = None
+        return SoftECM(3, metric="mixed", **few).fit(rows), rows
+    if kind == "series":
+        series = np.sin(some[:, :1] + np.arange(8.0) * some[:, 1:] / 5)[..., None]
+        return SoftECM(2, metric="softdtw", **few).fit(series), series
+    if kind == "a matrix":
+        D = np.sqrt(np.square(some[:, None] - some).sum(-1))
+        return SoftECM(3, metric="precomputed", **few).fit(D), D
+    if kind == "sparse rows":
+        words = csr_array(np.abs(np.hstack([some, some[:, ::-1] ** 2])) + 0.1)
+        return SoftECM(2, metric="cosine", **few).fit(words), words
+    return SoftECM(1 if kind == "one group" else 3, metric="euclidean", delta=None, **few).fit(some), some
+
+
+@pytest.mark.parametrize("kind", ["a table with gaps", "series", "a matrix", "sparse rows", "one group", "no outliers"])
+def test_sliders_are_right_for_any_kind_of_data(
+    browser: Any, tmp_path: Path, points: NDArray[np.float64], kind: str
+) -> None:
+    fitted, X = some_kind(kind, points)
+    page = build(fitted, X)
+    opened(browser, tmp_path, page)
+    move = """
+        const [to, done] = arguments;
+        document.addEventListener("softecm:masses", e => done({...e.detail, masses: [...e.detail.masses]}), {once: true});
+        const sliders = [...document.querySelectorAll("[data-price]")];
+        for (const s of sliders) { s.value = to[s.dataset.price]; s.dispatchEvent(new Event("input")); }"""
+    softer = {"alpha": 60, "beta": 100, "delta": -40, "clear": 30}
+    for to in (softer, {name: -value for name, value in softer.items()}):
+        now = browser.execute_async_script(move, to)
+        expected = fitted.repartition(X, **{key: now[key] for key in ("alpha", "beta", "delta")})
+        assert np.abs(np.reshape(now["masses"], expected.masses.shape) - expected.masses).max() < 1e-6
+        said = tuple(p.text for p in browser.find_elements("css selector", "[data-finding]"))
+        assert said == three_sentences(expected, page.ids, noun=page.noun, clear=now["clear"])
+    quiet(browser)
+
+
+def test_arrow_keys_end_where_every_set_is_hidden(browser: Any, tmp_path: Path) -> None:
+    from selenium.webdriver.common.keys import Keys
+
+    opened(browser, tmp_path, some_data(n=20))
+    browser.execute_script("document.querySelectorAll('#map-legend button').forEach(b => b.click())")
+    shown(browser, "map-canvas").send_keys(Keys.ARROW_RIGHT)
+    assert not browser.find_element("id", "tip").is_displayed()
+    quiet(browser)
+
+
+def test_one_group_has_no_list_of_doubt(browser: Any, tmp_path: Path) -> None:
+    one = CredalPartition(np.column_stack([np.linspace(0, 0.2, 9), np.linspace(1, 0.8, 9)]), FocalSets.full(1))
+    data = replace(some_data(n=9), partition=one, explanations={}, prototypes=(), prototype_points=None)
+    opened(browser, tmp_path, data)
+    assert [b.text for b in browser.find_elements("css selector", "[data-list]")] == [
+        "Most typical",
+        "Farthest out",
+        "All",
+    ]
+    assert browser.find_element("css selector", "[data-list][aria-pressed=true]").text == "Most typical"
+    assert len(names(browser)) == 9
+    quiet(browser)
+
+
+def test_distances_of_an_object_have_the_decimals_of_the_table(browser: Any, tmp_path: Path) -> None:
+    lying = Explanation(1, 2, 0.50001, 0.6, (Part("x", "1", "2", "3", 0.1),), distance_set=3e-11)
+    opened(browser, tmp_path, some_data(explanations=dict.fromkeys(range(400), lying)))
+    assert "Its distance is 0.500 to group 1, 0.600 to group 2 and 0.000 to the prototype of" in (
+        browser.find_element("css selector", ".detail").text
+    )
+    quiet(browser)
+
+
+def test_the_curves_of_an_object_are_named(browser: Any, tmp_path: Path) -> None:
+    series = [np.sin(np.arange(12.0) + i)[:, None] for i in range(60)]
+    drawn = {"series": series, "prototype_series": series[:6], "channels": ["x"], "noun": "series"}
+    opened(browser, tmp_path, some_data(n=60, attributes=(), prototypes=(), **drawn))
+    keys = browser.find_element("css selector", ".detail .keys").text
+    assert keys.split("\n")[:2] == ["group 1", "group 2"] or keys.startswith("group 1group 2")
+    quiet(browser)

@@ -160,6 +160,8 @@ def test_groups_of_other_objects_are_matched_by_their_prototypes():
     assert sentences[0] == "May has 400 objects and June 606; a group grew or shrank if its share of them did."
     assert any(line.endswith("grew from 25% to 43% (100 → 260 objects).") for line in sentences)
     assert any(line.endswith("kept about the same share (25% → 21%, 100 → 130 objects).") for line in sentences)
+    assert any(line.endswith("changed no more than chance could (25% → 19%, 100 → 115 objects).") for line in sentences)
+    assert "90 more are in <code>moved</code>" in found.html
     assert f"{names[1][4].capitalize()} of June (17%, 100 objects) is new." in sentences
     assert sentences[-1] == "In no group: 0 (0%) in May, 1 (0.2%) in June."
     assert len(found.moved) == 100  # the ids of May's last hundred belong to others in June

@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 
 from softecm import SoftECM, read_table, report
-from softecm.selection import choose_n_clusters
+from softecm.selection import Choice, choose_n_clusters
 
 RNG = np.random.default_rng(0)
 TABLE = pd.DataFrame(
@@ -33,6 +33,20 @@ def test_every_result_says_it_in_words_first() -> None:
     assert model._repr_html_().startswith(words)
     found = report.compare(model.partition_, model.partition_)
     assert found._repr_html_().startswith("<p>Of 40 objects, 0 (0%) are in another set in B.</p>")
+    changes = report.compare(model, model, data=(TABLE, TABLE))
+    assert changes._repr_html_().startswith("<p>A has 40 objects and B 40; ")
+
+
+def test_columns_without_entries_are_left_out_of_a_table_that_was_read() -> None:
+    html = read_table(pd.DataFrame({"u": [1.0, 2.5], "v": [3.0, 4.5]}))._repr_html_()
+    assert "<th>read as</th>" in html
+    assert "<th>missing</th>" not in html
+
+
+def test_values_of_numbers_of_groups_are_not_powers_of_ten() -> None:
+    chosen = Choice(2, SoftECM(2, n_init=1, random_state=0).fit(TABLE[["u", "v"]]), {2: 5456.24, 3: 5462.61})
+    assert "<td>5456.2</td>" in chosen._repr_html_()
+    assert "<td>5462.6</td>" in chosen._repr_html_()
 
 
 def test_two_partitions_are_compared_by_their_ids() -> None:

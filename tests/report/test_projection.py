@@ -43,7 +43,7 @@ def test_the_map_of_a_report_says_how_much_it_shows(sparse: bool) -> None:
     page = report.build(model, given)
     own = model.labels_
     assert separation(page.points, own) > 0.9
-    assert f"{separation(page.points, own):.0%} of the objects in groups" in page.map_note
+    assert f"{separation(page.points, own):.0%} of those in a group" in page.map_note
     assert page.prototype_points is not None
     assert separation(np.vstack([page.prototype_points[:6]] * 2), np.tile(np.arange(6), 2)) == 1
 

@@ -132,3 +132,8 @@ def test_a_field_that_no_section_keeps_is_empty_without_values() -> None:
         if field.name not in kept.split():
             empty = field.default if field.default_factory is MISSING else field.default_factory()
             assert getattr(page, field.name) == empty, field.name
+
+
+def test_no_medians_are_announced_where_none_is_shown(model: Any) -> None:
+    assert "numbers are medians" in report.build(model, TABLE).html
+    assert "numbers are medians" not in report.build(model, TABLE, values=False).html

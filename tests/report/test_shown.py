@@ -12,10 +12,12 @@ import pandas as pd
 import pytest
 
 from softecm import ECM, CredalPartition, FocalSets, SoftECM, report
-from softecm.distances import Mixed
+from softecm.distances import Mixed, SoftDTW
+from softecm.explain import Trait
 from softecm.readers import Column, Written
 from softecm.report import Attribute, ReportData
 from softecm.report.page import _column
+from softecm.report.sections.groups import trait_text
 from softecm.report.templating import TERMS, term
 
 RNG = np.random.default_rng(1)
@@ -123,7 +125,7 @@ def test_candidates_are_a_figure() -> None:
     page = ReportData("three", three, ["a", "b", "c"], np.arange(3), np.zeros((3, 2)))
     figure = replace(page, candidates={2: 0.1, 3: 0.5, 4: None, 5: 0.2}).html
     assert figure.count("<circle") == 3
-    assert "0.5, chosen" in figure
+    assert "0.500, chosen" in figure
     assert "4 groups: merged or empty" in figure
     for few in ({2: None, 3: None}, {3: 1.0}):
         assert replace(page, candidates=few).html.count("<circle") == sum(v is not None for v in few.values())
@@ -148,3 +150,54 @@ def test_without_pairs_no_union_is_spoken_of() -> None:
     X: Any = RNG.normal(size=(12, 2))
     model = SoftECM(2, focal_sets=FocalSets.up_to(2, 1), n_init=1, random_state=0).fit(X)
     assert "A union such as" not in report.build(model, X).html
+
+
+def test_rules_and_descriptions_write_units_after_numbers() -> None:
+    group = np.repeat([0, 1], 20)
+    X = pd.DataFrame({"weight (kg)": 60.0 + 30 * group + np.arange(40) % 5, "spent": 10 + 90 * group})
+    columns = [Column("spent", "number", "", 0, "in €", Written(unit="€"))]
+    model = SoftECM(2, metric="mixed", n_init=2, random_state=0).fit(X)
+    html = report.build(model, X, columns=columns).html
+    assert re.search(r"(weight ≤ \d+ kg|spent ≤ \d+ €)", html)
+    assert not re.search(r"(weight \(kg\)|spent) ≤ \d+[ <.]*<", html)
+    assert trait_text(Trait("ω1", "weight (kg)", "lower", 1.0, 1.0, 1.0, 62.0, 92.0)).striptags() == (
+        "weight lower (62.00 kg, others 92.00 kg)"
+    )
+
+
+def test_sets_with_too_few_objects_share_one_line() -> None:
+    model = SoftECM(2, metric="mixed", n_init=2, random_state=0).fit(TABLE)
+    far = TABLE.copy()
+    far.loc[0, "price"] = 5e4
+    html = report.build(model, far, partition=model.predict_partition(far)).html
+    assert "Too few objects to describe: no group (1)." in html
+
+
+def test_descriptions_from_a_sample_say_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    from softecm.report.sections import groups
+
+    monkeypatch.setattr(groups, "MOST_COMPARED", 30)
+    monkeypatch.setattr(groups, "FEWEST_COMPARED", 30)
+    html = report.build(SoftECM(2, metric="mixed", n_init=1, random_state=0).fit(TABLE), TABLE).html
+    assert html.count("sample of 30 objects") == 2
+
+
+def test_equal_prototypes_have_equal_marks() -> None:
+    column = Attribute("y", "number", np.repeat([-1.67, 0.0, 1.67, 10.0], [2, 7, 2, 1]))
+    data = ReportData(
+        title="", partition=CredalPartition.from_hard([0, 1] * 6), ids=[str(i) for i in range(12)], rows=np.arange(12),
+        points=np.zeros((12, 2)), attributes=[column], prototypes=[[1e-14], [-1e-14]],
+    )  # fmt: skip
+    marks = [int(found) for found in re.findall(r'<i style="left:(\d+)%', data.html)]
+    assert len(marks) == 2
+    assert marks[0] == marks[1]
+    assert 20 < marks[0] < 80
+
+
+def test_scaled_series_have_no_unit() -> None:
+    rng, group = np.random.default_rng(0), np.arange(20) % 2
+    series = np.stack([np.sin(np.arange(24) / (2 + g)) for g in group])[..., None] + 0.1 * rng.normal(size=(20, 24, 2))
+    model = SoftECM(2, metric=SoftDTW(znormalise=True), n_init=1, max_iter=5, random_state=0).fit(series)
+    html = report.build(model, series, feature_names=["heat (°C)", "load (kg)"]).html
+    assert "heat in steps " in html
+    assert "Each series is scaled to mean 0" in html

@@ -33,3 +33,11 @@ def test_objects_in_one_place_and_no_places_at_all() -> None:
     _, high = window(np.array([[1.0, 1.0]] * 30 + [[50.0, 1.0]]))
     assert high.tolist() == [50.0, 1.0]
     assert window(np.full((3, 2), np.nan))[1].tolist() == [1.0, 1.0]
+
+
+@pytest.mark.parametrize("n", [150, 300, 5000])
+def test_the_outermost_of_one_round_group_are_not_beyond_the_edge(n: int) -> None:
+    points = np.random.default_rng(1).normal(size=(n, 2))
+    low, high = window(points)
+    assert low.tolist() == points.min(0).tolist()
+    assert high.tolist() == points.max(0).tolist()

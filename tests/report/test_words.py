@@ -77,3 +77,10 @@ def test_a_view_is_quoted_only_where_it_says_something_else() -> None:
         "a rather belongs to group 1 (belief 0.70): texture and slope (closest to group 3) pull it to group 1, "
         "shape pulls it to group 2."
     )
+
+
+def test_a_pull_that_is_nothing_beside_the_distance_is_no_reason() -> None:
+    midway = Explanation(1, 2, 9.472, 9.473, (Part("x", "0.00", "-3.1", "3.1", 1e-3),), distance_set=0.0)
+    focal = FocalSets.full(2)
+    said = sentence("a", Decision("between", focal.labels()[-1], 1.0), midway, focal)
+    assert said.endswith("it is closest to the prototype between groups 1 and 2.")

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from softecm._checks import check_choice, frame_of, make_frame
+from softecm._text import grouped, number_of
 from softecm.belief import assignments
 
 if TYPE_CHECKING:
@@ -16,11 +17,11 @@ if TYPE_CHECKING:
 
 ROWS_IN_HTML = 20
 SAID = {
-    "clearly": "clearly belong to one",
-    "rather": "rather belong to one",
-    "between": "lie between groups",
-    "undecided": "are undecided",
-    "nowhere": "belong to no group",
+    "clearly": ("clearly belongs to one", "clearly belong to one"),
+    "rather": ("rather belongs to one", "rather belong to one"),
+    "between": ("lies between groups", "lie between groups"),
+    "undecided": ("is undecided", "are undecided"),
+    "nowhere": ("belongs to no group", "belong to no group"),
 }
 
 
@@ -83,10 +84,12 @@ def html_table(partition: CredalPartition) -> str:
         named.sort(key=lambda row: -row[1])
         rest = named[ROWS_IN_HTML - 1 :]
         named = [*named[: ROWS_IN_HTML - 1], (f"{len(rest)} others", sum(count for _, count in rest))]
-    words = ", ".join(f"<b>{count:,}</b> {SAID[word]}" for word, count in totals.items() if count)
-    rows = "".join(f"<tr><td>{html.escape(name)}</td><td>{count:,}</td></tr>" for name, count in named)
-    more = "<p><code>labels(outliers=-1)</code> marks the outliers.</p>" if totals["nowhere"] else ""
+    said = {word: SAID[word][count != 1] for word, count in totals.items() if count}
+    words = ", ".join(f"<b>{grouped(totals[word])}</b> {text}" for word, text in said.items())
+    rows = "".join(f"<tr><td>{html.escape(name)}</td><td>{grouped(count)}</td></tr>" for name, count in named)
+    more = "<p><code>partition_.labels(outliers=-1)</code> marks the outliers.</p>" if totals["nowhere"] else ""
+    of_all = f"Of {number_of(len(partition), 'object')} in {number_of(partition.n_clusters, 'group')}"
     return (
-        f"<p>Of {len(partition):,} objects in {partition.n_clusters} groups, {words or 'nothing is said'}.</p>"
+        f"<p>{of_all}, {words or 'nothing is said'}.</p>"
         f"<table><thead><tr><th>group</th><th>objects</th></tr></thead><tbody>{rows}</tbody></table>{more}"
     )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import runpy
 import shlex
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -54,12 +55,16 @@ TO_NPZ = '''"""One text per line to texts.npz, for softecm cluster: put your own
 
 from pathlib import Path
 
-from scipy.sparse import save_npz
+import numpy as np
 from sklearn.feature_extraction.text import TfidfVectorizer
 
 here = Path(__file__).parent
 texts = (here / "texts.txt").read_text(encoding="utf-8").splitlines()
-save_npz(here / "texts.npz", TfidfVectorizer(sublinear_tf=True).fit_transform(texts))
+words = TfidfVectorizer(sublinear_tf=True)
+rows = words.fit_transform(texts)
+# What scipy.sparse.save_npz writes, and the words, for the descriptions of the groups.
+sparse = {"format": "csr", "shape": rows.shape, "data": rows.data, "indices": rows.indices, "indptr": rows.indptr}
+np.savez_compressed(here / "texts.npz", names=words.get_feature_names_out().astype(str), **sparse)
 '''
 
 
@@ -133,11 +138,9 @@ def texts(folder: Path) -> None:
     common = ["today", "people", "new", "said", "first", "week", "after", "with", "more", "time"]
     lines = [" ".join([*rng.choice(topic.split(), 9), *rng.choice(common, 4)]) for topic in topics for _ in range(40)]
     (folder / "texts.txt").write_text("\n".join(lines) + "\n", encoding="utf-8")
-    (folder / "texts_to_npz.py").write_text(TO_NPZ, encoding="utf-8")
-    from scipy.sparse import save_npz
-    from sklearn.feature_extraction.text import TfidfVectorizer
-
-    save_npz(folder / "texts.npz", TfidfVectorizer(sublinear_tf=True).fit_transform(lines))
+    script = folder / "texts_to_npz.py"
+    script.write_text(TO_NPZ, encoding="utf-8")
+    runpy.run_path(str(script))
 
 
 def states(folder: Path) -> None:

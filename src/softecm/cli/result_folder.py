@@ -277,6 +277,7 @@ class ResultFolder:
                 warnings=summary.get("warnings", []),
                 reading={k: v for k, v in summary.get("understood", {}).items() if isinstance(v, str)},
                 columns=self.columns if loaded is None else loaded.columns or None,
+                feature_names=None if loaded is None else loaded.feature_names or None,
                 values=values,
                 calibration=calibration,
                 clear=self.clear,

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from rich.console import Console
 from rich.table import Table
 
+from softecm._precision import criterion
 from softecm._text import listed
 from softecm.cli.fitting import FittedFile, fit, user_messages
 from softecm.cli.metric import capitalized
@@ -108,16 +109,11 @@ def facts(choice: Choice[SoftECM]) -> dict[str, object]:
 def _verdict(choice: Choice[SoftECM]) -> str:
     """Which number is best, or which are too close to call, and by what values."""
     close = choice.close
-    values = listed([_shown(choice.values[c]) for c in close], "and")
+    values = listed([criterion(choice.values[c]) for c in close], "and")
     if not choice.tied:
         return f"{choice.n_clusters} {REASONS.get(choice.rule, 'are best')} (rule {choice.rule}: {values})"
     numbers = listed([str(c) for c in close], "and")
     return f"{numbers} are too close to call (rule {choice.rule}: {values}), {choice.n_clusters} are shown"
-
-
-def _shown(value: float) -> str:
-    """A rule's value: shares in three decimals, criteria of mixtures in one."""
-    return f"{value:.3f}" if abs(value) < 10 else f"{value:.1f}"
 
 
 def _remarks(choice: Choice[SoftECM], cut_short: Sequence[int], candidates: Sequence[int] | None) -> list[str]:
@@ -147,5 +143,5 @@ def candidates_table(values: Mapping[str, float | None], chosen: int) -> Table:
     table.add_column(value_heading, justify="right")
     for c, value in values.items():
         mark = "bold" if int(c) == chosen else "dim"
-        table.add_row(c, "merged or empty" if value is None else _shown(value), style=mark)
+        table.add_row(c, "merged or empty" if value is None else criterion(value), style=mark)
     return table

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
@@ -11,7 +12,7 @@ from typing import NamedTuple, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from softecm._precision import Precision
+from softecm._precision import Precision, with_unit
 from softecm.explain.effects import FloatArray
 from softecm.spaces.columns import Cells
 from softecm.spaces.raw import raw_data
@@ -21,6 +22,7 @@ BoolArray = NDArray[np.bool_]
 STRETCHES = 8  # segments per series
 DATES = ("date", "datetime")
 NUMBERS = ("number", "duration", *DATES)
+UNIT = re.compile(r"(.*\S)\s*[(\[](?!\d+[)\]])([^()\[\]]{1,12})[)\]]")  # "x (2)" is the second column called x
 
 
 Sums = Callable[[FloatArray, FloatArray], tuple[FloatArray, FloatArray]]
@@ -84,8 +86,9 @@ class Numbers:
 
     def sides(self, threshold: float) -> tuple[str, str]:
         """Return the conditions on both sides: up to a number, or above it."""
-        at = readable(threshold, self.precision)
-        return f"{self.name} ≤ {at}", f"{self.name} > {at}"
+        name, unit = split_unit(self.name)
+        at = with_unit(readable(threshold, self.precision), unit)
+        return f"{name} ≤ {at}", f"{name} > {at}"
 
     def condition(self, low: Sequence[float], high: Sequence[float]) -> str:
         """Return the condition between two numbers."""
@@ -193,6 +196,18 @@ class Words:
 
 
 Column: TypeAlias = Numbers | Words
+
+
+def split_unit(column: str) -> tuple[str, str]:
+    """Split a column's name from a unit in brackets at its end, if any.
+
+    Examples
+    --------
+    >>> split_unit("wind (m/s)"), split_unit("size (2)")
+    (('wind', 'm/s'), ('size (2)', ''))
+    """
+    match = UNIT.fullmatch(column)
+    return (column, "") if match is None else (match[1], match[2])
 
 
 def readable(value: float, precision: Precision) -> str:

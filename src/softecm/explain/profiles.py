@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -16,14 +15,13 @@ from softecm._precision import Precision, with_unit
 from softecm._text import number_of, opening
 from softecm.belief import CredalPartition, FocalSets
 from softecm.belief.assignments import belonging
-from softecm.explain.columns import Column, Numbers, Words, measured, readable
+from softecm.explain.columns import Column, Numbers, Words, measured, readable, split_unit
 from softecm.explain.effects import Effect, cliffs_delta, quantile
 
 FEWEST = 3  # minimum number of objects of a group, and with a value in a column
 IN_SENTENCE = 3  # maximum number of traits in a sentence
 UNLIKE = 0.5  # spreads within groups: minimum difference worth naming
 DISTINCT = 100.0  # spreads within groups: larger differences are equivalent
-UNIT = re.compile(r"(.*\S)\s*[(\[](?!\d+[)\]])([^()\[\]]{1,12})[)\]]")  # "x (2)" is the second column called x
 HAS, FITS, LIKE = " has ", " fits ", "; most like "  # what precedes and follows the name of a group in a sentence
 NORMAL = math.sqrt(math.pi / 2)  # ratio of standard and mean absolute deviation; of the errors of median and mean
 CLEARER = 0.2  # by which "around" or "far from" must beat the simpler "higher" or "lower"
@@ -228,18 +226,6 @@ def _before_value(column: str) -> str:
     """Return a column's name without its unit; after a name that ends with a digit comes an equals sign."""
     name = split_unit(column)[0]
     return f"{name} =" if name[-1:].isdigit() else name
-
-
-def split_unit(column: str) -> tuple[str, str]:
-    """Split a column's name from a unit in brackets at its end, if any.
-
-    Examples
-    --------
-    >>> split_unit("wind (m/s)"), split_unit("size (2)")
-    (('wind', 'm/s'), ('size (2)', ''))
-    """
-    match = UNIT.fullmatch(column)
-    return (column, "") if match is None else (match[1], match[2])
 
 
 def in_unit(value: float, trait: Trait, unit: str = "") -> str:

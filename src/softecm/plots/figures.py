@@ -475,7 +475,7 @@ def objective_trace(history: ArrayLike | Sequence[ArrayLike], *, ax: Axes | None
     --------
     >>> import matplotlib; matplotlib.use("Agg")
     >>> objective_trace([3.0, 2.0, 1.9]).get_xlabel()
-    'round'
+    'iteration'
     """
     ax = axes(ax)
     parts = [np.asarray(part, dtype=np.float64) for part in cast("Iterable[ArrayLike]", history)]
@@ -484,7 +484,8 @@ def objective_trace(history: ArrayLike | Sequence[ArrayLike], *, ax: Axes | None
         label = f"run {number + 1}" if len(runs) > 1 else None
         color = CLUSTER_COLORS[number % len(CLUSTER_COLORS)]
         ax.plot(np.arange(len(values)), values, color=color, marker=".", ms=4, lw=1.4, label=label)
-    ax.set(xlabel="round", ylabel="objective")
+    ax.set(xlabel="iteration", ylabel="objective")
+    ax.locator_params(axis="x", integer=True)
     return legend(ax) if len(runs) > 1 else ax
 
 

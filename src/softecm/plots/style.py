@@ -32,7 +32,9 @@ def legend(ax: Axes) -> Axes:
     """Add a legend if something has a label; return the axes."""
     handles, labels = ax.get_legend_handles_labels()
     if handles:
-        ax.legend(handles, labels, frameon=False, fontsize="small", ncols=1 + (len(labels) > 6))
+        columns = 1 + (len(labels) > 6)
+        box = ax.legend(handles, labels, fontsize="small", ncols=columns, edgecolor="none", fancybox=False)
+        box.get_frame().set_alpha(0.85)  # readable over points and bands
     return ax
 
 

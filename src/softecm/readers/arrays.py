@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from softecm._text import grouped
 from softecm._wording import option
 from softecm.readers.base import (
     Column,
@@ -56,22 +57,25 @@ def _is_sparse(path: Path) -> bool:
 
 
 def _sparse(path: Path) -> Loaded:
-    """Return sparse rows, which stay sparse."""
+    """Return sparse rows, which stay sparse; an array ``names`` beside SciPy's own has the names of the columns."""
     import scipy.sparse
 
     check_unpacked(path)
     with readable(path, "a sparse matrix of SciPy's"):
         rows = scipy.sparse.csr_array(scipy.sparse.load_npz(path))
         rows.check_format(full_check=True)
+        with np.load(path, allow_pickle=False) as content:
+            names = content["names"].astype(str) if "names" in content.files else np.empty(0, dtype=str)
     if rows.dtype.kind not in "iufb" or not all(rows.shape):
         raise ReadError(
             f"{path} must hold sparse numbers of some rows and columns; got {rows.dtype} of shape {rows.shape}."
         )
     n, p = rows.shape
-    filled = f"{rows.nnz} of {n * p} cells are not zero"
+    filled = f"{grouped(rows.nnz)} of {grouped(n * p)} cells are not zero"
     how = {"format": f"sparse matrix of shape {rows.shape}"}
     columns = (Column(f"{p} columns", "number", filled),)
-    return Loaded(rows.astype(np.float64), "table", None, None, columns, how)
+    feature_names = tuple(names.tolist()) if names.shape == (p,) else ()
+    return Loaded(rows.astype(np.float64), "table", None, None, columns, how, feature_names=feature_names)
 
 
 def _content(path: Path, options: ReadOptions) -> tuple[NDArray[np.generic], Names | None]:

@@ -27,6 +27,7 @@ Kind = Literal["number", "category", "date", "id", "label", "left out"]
 ATTRIBUTES = ("number", "category", "date")  # the kinds of columns used for clustering
 UNPACKED, RATIO = 1 << 30, 200  # an archive beyond both limits is probably malicious
 MOST_SHOWN = 40  # in a notebook
+HEADS = ("column", "read as", "values", "why", "missing")
 Names = NDArray[np.object_]
 #: Options of one file of series that apply to the next; its columns of ids and values are found by name.
 REUSED = (
@@ -181,6 +182,7 @@ class Loaded:
     code: tuple[str, ...] = ()  # Python code that reads it as X
     table: pd.DataFrame | None = None  # every column, unconverted
     options: ReadOptions = field(default_factory=ReadOptions)  # the user's options for the file
+    feature_names: tuple[str, ...] = ()  # of the columns of sparse rows, such as the words of texts
 
     def __repr__(self) -> str:
         """List the kinds of columns, one per line."""
@@ -193,13 +195,15 @@ class Loaded:
         head = f"<p>{number_of(len(self), self.noun)}. Pass <code>.data</code> to fit.</p>"
         notes = "".join(f"<li>{escape(note)}</li>" for note in self.notes)
         cells = [(c.name, c.kind, c.detail, c.why, str(c.gaps or "")) for c in self.columns[:MOST_SHOWN]]
-        lines = "".join(f"<tr>{''.join(f'<td>{escape(cell)}</td>' for cell in row)}</tr>" for row in cells)
+        table = [column for column in zip(HEADS, *cells, strict=True) if any(column[1:])]
+        heads, *rows = zip(*table, strict=True) if table else [()]
+        lines = "".join(f"<tr>{''.join(f'<td>{escape(cell)}</td>' for cell in row)}</tr>" for row in rows)
         more = len(self.columns) - MOST_SHOWN
         rest = f"<p>{more} more columns.</p>" if more > 0 else ""
-        heads = "".join(f"<th>{name}</th>" for name in ("column", "read as", "values", "why", "missing"))
+        top = "".join(f"<th>{name}</th>" for name in heads)
         return (
             f"{f'<p>Please check:</p><ul>{notes}</ul>' if notes else ''}{head}"
-            f"<table><thead><tr>{heads}</tr></thead><tbody>{lines}</tbody></table>{rest}"
+            f"<table><thead><tr>{top}</tr></thead><tbody>{lines}</tbody></table>{rest}"
         )
 
     def __array__(self, *args: Any, **kwargs: Any) -> Any:

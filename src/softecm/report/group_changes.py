@@ -16,7 +16,7 @@ from softecm._atomic import write_text
 from softecm._checks import make_frame
 from softecm._text import grouped, number_of, opening, share_of
 from softecm.report.inputs import Comparing, Data, FloatArray, IntArray, names_of, pairwise
-from softecm.report.templating import render_page
+from softecm.report.templating import render, render_page
 from softecm.spaces.views import n_objects
 
 # Distances of a typical member from its own group: prototypes farther apart are those of different groups.
@@ -87,7 +87,7 @@ class GroupChanges:
         """Objects with an id in both that are in another group: id, group in the first, group in the second."""
         same = {(one.first, one.second) for one in self.groups}
         before, after = (
-            {name: clusters[k] if k >= 0 else "nowhere" for name, k in zip(ids, labels.tolist(), strict=True)}
+            {name: clusters[k] if k >= 0 else "no group" for name, k in zip(ids, labels.tolist(), strict=True)}
             for ids, labels, clusters in zip(self.ids, self.labels, self.clusters, strict=True)
         )
         both = ((name, here, after[name]) for name, here in before.items() if name in after)
@@ -122,7 +122,9 @@ class GroupChanges:
                 called = first if one.first == one.second else f"{first} of {a} is {one.second} of {b} and"
                 counts = f"{grouped(one.before)} → {number_of(one.after, 'object')}"
                 if one.word == "same":
-                    lines.append(f"{called} kept about the same share ({before} → {after}, {counts}).")
+                    alike = abs(one.after / m - one.before / n) <= CHANGED * one.before / n
+                    said = "kept about the same share" if alike else "changed no more than chance could"
+                    lines.append(f"{called} {said} ({before} → {after}, {counts}).")
                 else:
                     verb = {"grown": "grew", "shrunk": "shrank"}[one.word]
                     lines.append(f"{called} {verb} from {before} to {after} ({counts}).")
@@ -188,6 +190,10 @@ class GroupChanges:
     def write(self, path: str | os.PathLike[str]) -> None:
         """Write the page atomically; an existing file is replaced."""
         write_text(path, self.html)
+
+    def _repr_html_(self) -> str:
+        """Show the sentences, then the first moved objects; for notebooks."""
+        return render("comparison_notebook.html", data=self, movers=self.moved[:LISTED])
 
     def __repr__(self) -> str:
         counts = {word: len(self._of(word)) for word in ("same", "grown", "shrunk", "appeared", "vanished")}

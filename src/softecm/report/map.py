@@ -29,15 +29,15 @@ SLIM = 8.0  # ratio of lengths above which each axis has its own scale
 SELF = 0.01  # distances of objects to themselves, relative to those to others, that count as zero
 PLANE = "The two axes preserve distances as well as a plane can; they have no units."
 TURNED = "The map is rotated to separate the groups; its axes have no units."
-SEEN = "On the map, {:.0%} of the objects in groups are closest to the centre of their own group."
-ONE_SCALE = "Equal lengths are equal distances along both axes."
+SEEN = "On the map, {:.0%} of those in a group are closest to the centre of their own group."
+ONE_SCALE = "Both axes have the same scale: equal lengths are equal distances."
 OWN_SCALES = "Each axis has its own scale; otherwise one would be too short to see."
 OWN_WAYS = "Each set has its own distance, so the map shows plain Euclidean distances."
 FILLED = "Objects with missing values are drawn where the usual values of their groups would put them."
 GUESSED = (
     "Positions are estimated from the masses: groups lie in corners, and objects between those they may belong to."
 )
-MANY = 200  # objects above which the outermost are always outside
+MANY = 200  # objects above which quantiles are taken
 FEWEST = 10  # objects, below which none is left outside
 EDGE = 0.02  # of the objects at each end of an axis
 ROOM = 0.2  # of the length of the rest, as a margin
@@ -214,7 +214,7 @@ def thin_map(model: Comparing, drawn: CredalPartition, distances: FloatArray) ->
 
 
 def window(points: FloatArray, outliers: NDArray[np.bool_] | None = None) -> tuple[FloatArray, FloatArray]:
-    """Return the lower and upper corner: of all points, or of nearly all if they are many or outliers dominate.
+    """Return the lower and upper corner: of all points, or of nearly all if the outermost would leave most of the map empty.
 
     Outliers don't extend the window, unless most objects are outliers.
 
@@ -232,21 +232,19 @@ def window(points: FloatArray, outliers: NDArray[np.bool_] | None = None) -> tup
     near = known if outliers is None else known & ~outliers
     if near.sum() < max(FEWEST, len(finite) / 2):
         near = known
-    inner_low, inner_high = _shown(points[near])
+    inner_low, inner_high = bulk(points[near])
     room = 0.0 if near.sum() == len(finite) else ROOM * (inner_high - inner_low)
     return np.maximum(low, inner_low - room), np.minimum(high, inner_high + room)
 
 
-def _shown(points: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Return the range of all points, or of nearly all if they are many or outliers dominate."""
+def bulk(points: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Return the range of all points, or of nearly all if the outermost would leave most of the map empty."""
     low, high = points.min(0), points.max(0)
     if len(points) < FEWEST:
         return low, high
     inner_low, inner_high = _inner(points)
     room = ROOM * (inner_high - inner_low)
     near_low, near_high = np.maximum(low, inner_low - room), np.minimum(high, inner_high + room)
-    if len(points) > MANY:
-        return near_low, near_high
     stretched = (high - low > EMPTY * (near_high - near_low)) & (near_high > near_low)
     return np.where(stretched, near_low, low), np.where(stretched, near_high, high)
 

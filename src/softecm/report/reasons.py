@@ -22,6 +22,7 @@ MOST_PARTS = 8
 SEGMENTS = 8
 OUTLYING = 0.2  # minimum mass on the empty set for explaining an object's distance
 MUCH = 0.1  # of a distance: minimum worth naming
+SMALL = 0.01  # of a distance: weaker pulls are none
 JUDGED, FEWEST = 500, 5  # objects for estimating noise, and minimum in each of two groups
 BEYOND = 3.5  # standard errors by which a column must distinguish two groups
 MOST_JUDGED = 200  # columns; with more, such as words of texts, all count
@@ -68,6 +69,11 @@ class Explanation:
     kind: str = ""  # prefix of the parts' names: "steps"
     idle: tuple[str, ...] = ()  # columns that distinguish the two no better than noise
     nearest: tuple[tuple[int, float], ...] = ()  # other objects of a matrix, with their distances
+
+    @property
+    def negligible(self) -> float:
+        """The pull below which an object is as near to one cluster as to the other; 0 if distances are unknown."""
+        return SMALL * float(np.nan_to_num(max(self.distance_first, self.distance_second)))
 
 
 def nearest_objects(distances: FloatArray, i: int) -> tuple[tuple[int, float], ...]:

@@ -11,6 +11,7 @@ from importlib.resources import files
 from jinja2 import Environment, PackageLoader
 from markupsafe import Markup, escape
 
+from softecm._precision import criterion
 from softecm._text import grouped, number_of, visible
 from softecm._version import __version__
 
@@ -26,9 +27,8 @@ def asset(name: str) -> str:
 def _environment() -> Environment:
     environment = Environment(loader=PackageLoader("softecm.report"), autoescape=True, trim_blocks=True)
     environment.filters["term"] = term
-    environment.globals.update(
-        term=term, grouped=grouped, number_of=number_of, as_number=as_number, percent=lambda share: f"{share:.0%}"
-    )
+    shown = {"term": term, "grouped": grouped, "number_of": number_of, "as_number": as_number, "criterion": criterion}
+    environment.globals.update(shown, percent=lambda share: f"{share:.0%}")
     return environment
 
 
@@ -88,8 +88,8 @@ TERMS: dict[str, str] = {
     "distinguishes": "Columns in which this group’s objects differ from all others by more than chance (Cliff’s delta: "
     "how much more often a member lies above a non-member than below). The groups were found in these columns, so some "
     "must differ.",
-    "rules": "A small decision tree: each rule holds for the objects counted beside it. R is how much of the information in "
-    "the masses the rules reproduce: 1 is all of it.",
+    "rules": "A small decision tree: each rule holds for the objects counted beside it. The agreement is how much "
+    "of the information in the masses the rules reproduce: 1 is all of it.",
     "metric": "How two objects are compared: the smaller its distance, the more alike they are.",
     "adjusted Rand index": "How well the groups match the known classes: 1 is perfect, 0 no better than chance.",
     "Rand index": "The share of pairs of objects that groups and known classes treat alike.",

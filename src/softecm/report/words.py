@@ -12,7 +12,7 @@ from softecm._precision import with_unit
 from softecm._text import counted, grouped, listed, number_of, plural, share_of
 from softecm.belief import CredalPartition, FocalSets
 from softecm.belief.assignments import CLEAR, WORDS, Decision, counts_of, nearly_between
-from softecm.explain.profiles import split_unit
+from softecm.explain.columns import split_unit
 
 if TYPE_CHECKING:
     from softecm.distributed import ScatteredPartition
@@ -146,7 +146,7 @@ def _pulled(explanation: Explanation, a: str, b: str, kind: str, *, one: bool) -
 
     ``one``: the object is assigned to the first; if only the second has arguments, the sentence says so.
     """
-    much = MUCH * sum(abs(part.pull) for part in explanation.parts)
+    much = max(MUCH * sum(abs(part.pull) for part in explanation.parts), explanation.negligible)
     strongest = sorted(explanation.parts, key=lambda part: -abs(part.pull))
     sides = {}
     for cluster, sign in ((a, 1.0), (b, -1.0)):

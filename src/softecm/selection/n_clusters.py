@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from sklearn.base import clone
 
 from softecm._checks import check_count, make_frame
+from softecm._precision import criterion
 from softecm._text import listed
 from softecm._warnings import NoGroupsWarning, NumberOfGroupsWarning, SearchEdgeWarning, TwinsWarning, warn
 from softecm.distances.auto import AUTO, SERIES_AUTO, choose_for, kind_of
@@ -110,7 +111,7 @@ class Choice(Generic[Model]):
         """Show the number and the groups, then the comparison; for notebooks."""
         edge = f" It is the {self.edge} that was tried." if self.edge else ""
         edge += f" Too close to call: {listed([*map(str, self.close)], 'and')}." if self.tied else ""
-        shown = {c: f"{value:.3g}" if math.isfinite(value) else "merged or empty" for c, value in self.values.items()}
+        shown = {c: criterion(value) if math.isfinite(value) else "merged or empty" for c, value in self.values.items()}
         lines = "".join(
             f"<tr><td>{f'<b>{c}</b>' if c == self.n_clusters else c}</td><td>{value}</td></tr>"
             for c, value in shown.items()

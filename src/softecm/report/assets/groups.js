@@ -4,11 +4,11 @@ const extent = (lines) => {
   for (const l of lines) { long = Math.max(long, l.length); for (const v of l.values) if (v !== null) { low = Math.min(low, v); high = Math.max(high, v); } }
   return [low, high, long];
 };
-const curves = (lines, width, height, ends) => {
+const curves = (lines, width, height, ends, percent) => {
   const s = svg("svg", { viewBox: `0 0 ${width} ${height}`, role: "img" });
   let [low, high, long] = ends || extent(lines);
   if (!(high > low)) { high = low + 1; }
-  const digits = 2 - Math.floor(Math.log10(high - low)), tick = (v) => digits > 9 || Math.abs(v) >= 1e7 ? number(v) : v.toFixed(Math.max(0, digits)), left = Math.max(46, 12 + 7 * Math.max(tick(low).length, tick(high).length));
+  const digits = 2 - Math.floor(Math.log10(high - low)), tick = (v) => percent ? Math.round(100 * v) + "%" : digits > 9 || Math.abs(v) >= 1e7 ? number(v) : v.toFixed(Math.max(0, digits)), left = Math.max(46, 12 + 7 * Math.max(tick(low).length, tick(high).length));
   const X = (k, l) => left + (l.values.length < 2 ? 0 : k * (l.length - 1) / (l.values.length - 1)) / Math.max(long - 1, 1) * (width - left - 6), Y = (v) => 8 + (high - v) / (high - low) * (height - 28);
   for (const v of [low, high]) { const t = svg("text", { x: left - 6, y: Y(v) + 4, "text-anchor": "end" }); t.textContent = tick(v); s.append(t); }
   for (const [k, anchor] of [[1, "start"], [long, "end"]]) { const t = svg("text", { x: k === 1 ? left : width - 6, y: height - 4, "text-anchor": anchor }); t.textContent = k === 1 ? "step 1" : k; s.append(t); }
@@ -20,11 +20,12 @@ const curves = (lines, width, height, ends) => {
   return s;
 };
 const curve = (one, channel, color, width, opacity, dash) => ({ values: one.v[channel], length: one.l, color, width, opacity, dash });
+const ofStates = D.noun === "sequence";  // shares of states
 let channel = 0, scale = null;  // of the cards: charts of single series have it, too
 if (D.series) (() => {
   const box = $("series-cards"), pick = $("channel");
   let all = false;
-  if (D.noun === "sequence") {  // of the states, first the one in which groups differ most
+  if (ofStates) {  // of the states, first the one in which groups differ most
     const middle = (one, k) => { const v = one.v[k].filter((x) => x !== null); return v.reduce((a, b) => a + b, 0) / Math.max(v.length, 1); };
     const differ = D.series.channels.map((_, k) => { const all = D.series.prototypes.slice(0, D.c).map((one) => middle(one, k)); return Math.max(...all) - Math.min(...all); });
     channel = differ.indexOf(Math.max(...differ));
@@ -41,7 +42,7 @@ if (D.series) (() => {
     const ends = scale = extent(panels.flatMap(([, lines]) => lines));  // one scale for all panels
     for (const [j, lines] of panels) {
       const c = el("div", "card"), h = el("h3"); h.append(badge(j), el("small", "", grouped(counts[j]) + " " + (counts[j] === 1 || D.noun.endsWith("s") ? D.noun : D.noun + "s"))); c.append(h);
-      const s = curves(lines, 320, 170, ends); s.setAttribute("aria-label", "Prototype of " + D.labels[j] + " over its surest members, " + D.series.channels[channel]); c.append(s); box.append(c);
+      const s = curves(lines, 320, 170, ends, ofStates); s.setAttribute("aria-label", "Prototype of " + D.labels[j] + " over its surest members, " + D.series.channels[channel]); c.append(s); box.append(c);
     }
     if (rest) { const more = el("button", "", `Show ${rest} more sets between groups`); more.type = "button"; more.addEventListener("click", () => { all = true; draw(); }); box.append(more); }
   };

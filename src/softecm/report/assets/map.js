@@ -37,25 +37,30 @@ const mixed = (() => {
     g.setTransform(1, 0, 0, 1, 0, 0); g.clearRect(0, 0, canvas.width, canvas.height); g.drawImage(basePicture, 0, 0); g.setTransform(r, 0, 0, r, 0, 0);
     if (focus >= 0) { g.strokeStyle = ink(); g.lineWidth = 2; g.beginPath(); g.arc(px[focus], py[focus], base + 5, 0, 6.2832); g.stroke(); }
   };
-  const named = Boolean(D.axes[0]), below = named ? 30 : 0, left = named ? 46 : 0, [low, high] = D.window;
-  const spans = [high[0] - low[0] || 1, high[1] - low[1] || 1];
+  const named = Boolean(D.axes[0]), below = named ? 30 : 0, [low, high] = D.window;
+  const spans = [high[0] - low[0] || 1, high[1] - low[1] || 1], tick = (v) => Math.abs(v) >= 1e4 && Math.abs(v) < 1e15 ? inColumn(+v.toPrecision(6), 0) : number(+v.toPrecision(6));
+  const ticks = (axis, room) => {  // round numbers within an axis, at least so many pixels apart
+    const rough = spans[axis] / Math.max(1, room), ten = 10 ** Math.floor(Math.log10(rough)), step = [1, 2, 5, 10].map((f) => f * ten).find((f) => f >= rough), all = [];
+    for (let v = Math.ceil(low[axis] / step) * step; v <= high[axis] + step * 1e-9; v += step) all.push(v);
+    return all;
+  };
   // One scale for both axes, in what the metric makes of them; units of 0 are free.
   const [lx, ly] = [spans[0] * D.units[0], spans[1] * D.units[1]], free = !(lx > 0 && ly > 0);
   const draw = (same) => {
     if (!same) canvas.style.height = "";
-    if (!same && !free) canvas.style.height = Math.round(Math.min(canvas.clientHeight, Math.max(220, (canvas.clientWidth - 2 * pad - left) * ly / lx + 2 * pad + below))) + "px";
+    if (!same && !free) canvas.style.height = Math.round(Math.min(canvas.clientHeight, Math.max(220, (canvas.clientWidth - 2 * pad - (named ? 60 : 0)) * ly / lx + 2 * pad + below))) + "px";
     const [g, w, h] = prepare(canvas, same);
+    const left = named ? 28 + Math.max(...ticks(1, h / 48).map((v) => g.measureText(tick(v)).width)) : 0;
     const wide = w - 2 * pad - left, tall = h - 2 * pad - below, k = Math.min(wide / lx, tall / ly);
     const sx = free ? wide : k * lx, sy = free ? tall : k * ly;
     const X = (u) => pad + left + (wide - sx) / 2 + u / 65535 * sx, Y = (u) => pad + (tall - sy) / 2 + (1 - u / 65535) * sy;
     if (named) {
       g.fillStyle = soft(); g.strokeStyle = line(); g.lineWidth = 1; g.textBaseline = "middle";
       for (const [axis, span] of spans.entries()) {
-        const rough = span / Math.max(1, (axis ? sy / 48 : sx / 72)), ten = 10 ** Math.floor(Math.log10(rough)), step = [1, 2, 5, 10].map((f) => f * ten).find((f) => f >= rough);
-        for (let v = Math.ceil(low[axis] / step) * step; v <= high[axis] + step * 1e-9; v += step) {
+        for (const v of ticks(axis, axis ? sy / 48 : sx / 72)) {
           const u = (v - low[axis]) / span * 65535; g.beginPath();
-          if (axis === 0) { g.moveTo(X(u), Y(65535)); g.lineTo(X(u), Y(0)); g.textAlign = "center"; g.fillText(number(+v.toPrecision(6)), X(u), Y(0) + 14); }
-          else { g.moveTo(X(0), Y(u)); g.lineTo(X(65535), Y(u)); g.textAlign = "right"; g.fillText(number(+v.toPrecision(6)), X(0) - 8, Y(u)); }
+          if (axis === 0) { g.moveTo(X(u), Y(65535)); g.lineTo(X(u), Y(0)); g.textAlign = "center"; g.fillText(tick(v), X(u), Y(0) + 14); }
+          else { g.moveTo(X(0), Y(u)); g.lineTo(X(65535), Y(u)); g.textAlign = "right"; g.fillText(tick(v), X(0) - 8, Y(u)); }
           g.stroke();
         }
       }
@@ -121,15 +126,14 @@ const mixed = (() => {
     const step = { ArrowRight: 1, ArrowDown: 1, ArrowLeft: -1, ArrowUp: -1 }[e.key];
     if (!step || !N) return;
     e.preventDefault();
-    let i = focus; do { i = (i + step + N) % N; } while (hidden.has(best[i]) && i !== focus);
-    at(i);
+    let i = focus; for (let k = 0; k < N; k++) { i = (i + step + N) % N; if (!hidden.has(best[i])) return at(i); }
   });
   const legend = $("map-legend");
   const label = () => {  // of the sets that hold objects, what belongs nowhere last
     const had = document.activeElement?.closest?.("#map-legend [data-set]")?.dataset.set;
     legend.replaceChildren();
     for (const j of [...Array(F).keys()].slice(1).concat(0).filter((j) => counts[j])) {
-      const b = el("button"); b.type = "button"; b.setAttribute("aria-pressed", String(!hidden.has(j))); b.dataset.set = j;
+      const b = el("button"); b.type = "button"; b.setAttribute("aria-pressed", String(!hidden.has(j))); b.dataset.set = j; b.setAttribute("aria-label", D.labels[j] + ": " + grouped(counts[j]));
       b.append(mark(j), el("span", "", D.labels[j]), el("small", "", grouped(counts[j])));
       b.addEventListener("click", () => { const off = hidden.has(j); if (off) hidden.delete(j); else hidden.add(j); b.setAttribute("aria-pressed", String(off)); draw(); });
       legend.append(b); if (had === String(j)) b.focus({ preventScroll: true });

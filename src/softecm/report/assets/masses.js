@@ -15,7 +15,7 @@
   const draw = (same) => {
     const [g, w, h] = prepare(canvas, same), colors = present.map(colorOf), wide = w - left - 8, scale = devicePixelRatio || 1;
     span = wide / Math.max(N, 1);
-    const named = few && span >= 13, bottom = order === bySet ? (named ? 124 : 42) : (named ? 110 : 24), high = h - upper - bottom;
+    const named = few && span >= 13, names = named ? 12 + Math.min(78, Math.max(...D.ids.map((id) => g.measureText(id).width))) : 0, bottom = names + (order === bySet ? 42 : 24), high = h - upper - bottom;
     const Y = (v) => upper + (1 - v) * high;
     g.strokeStyle = line(); g.fillStyle = soft(); g.textAlign = "right"; g.textBaseline = "middle"; g.lineWidth = 1;
     for (const t of [0, 0.5, 1]) { g.fillText(t, left - 8, Y(t)); g.beginPath(); g.moveTo(left, Y(t)); g.lineTo(left + wide, Y(t)); g.stroke(); }
@@ -40,7 +40,7 @@
         g.fillStyle = colorOf(j); g.fillRect(a + 0.5, y, Math.max(b - a - 1, 1), 3);
         if (b - a > 16 && (g.measureText(name).width <= b - a || b - a > 48)) { g.fillStyle = soft(); g.fillText(clipped(g, name, b - a), (a + b) / 2, y + 15); }
       }
-    } else { g.fillStyle = soft(); g.fillText(D.noun === "series" ? "series" : D.noun + "s in original order, 1 to " + N, left + wide / 2, h - 6); }
+    } else { g.fillStyle = soft(); g.fillText((D.noun === "series" ? "series" : D.noun + "s") + " in original order, 1 to " + grouped(N), left + wide / 2, h - 6); }
     if (focus >= 0) { g.strokeStyle = ink(); g.lineWidth = 1.5; g.globalAlpha = 0.7; g.beginPath(); const x = left + (focus + 0.5) * span; g.moveTo(x, upper); g.lineTo(x, upper + high); g.stroke(); g.globalAlpha = 1; }
   };
   const point = (k, y) => { const r = canvas.getBoundingClientRect(); focus = k; draw(); showTip(order[k], r.left + left + (k + 0.5) * span, y ?? r.top + 40); };

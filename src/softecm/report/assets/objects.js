@@ -1,13 +1,13 @@
 // ------------------------------------------------------------------ objects
 (() => {
-  const table = $("object-table"), head = table.tHead, body = table.tBodies[0], search = $("search"), SIZE = 12;
+  const table = $("object-table"), head = table.tHead, body = table.tBodies[0], search = $("search"), SIZE = 12, SMALL = 0.01;  // of a distance: weaker pulls are not drawn as strong ones
   const heads = [[D.noun[0].toUpperCase() + D.noun.slice(1), "id"], ["Group", "set", "", "set"], ["Decision", "decision", "", "decision"], ["Masses", null, "", "mass"], ["Doubt", "doubt", "", "doubt"], ["Typical", "single", "opt", "typical"], ["No group", "empty", "opt", "no group"]];
   if (distance) heads.push(["Distance", "distance", "opt", "distance"]);
   const middle = distance ? [...distance].sort((a, b) => a - b)[N >> 1] : 1;
   const decimals = middle > 0 ? Math.max(0, 2 - Math.floor(Math.log10(middle))) : 3;  // three digits of a usual distance, for all alike
   const key = { id: (i) => D.ids[i], set: (i) => best[i], decision: (i) => decision[i], doubt: (i) => doubt[i], single: (i) => single[i], empty: (i) => mass(i, 0), distance: (i) => distance[i] };
   const natural = new Intl.Collator(undefined, { numeric: true });
-  let list = 0, page = 0, sort = null, down = true, rows = [], text = null;
+  let list = +document.querySelector("[data-list]").dataset.list, page = 0, sort = null, down = true, rows = [], text = null;
   const open = new Set();
   const gradient = (i) => { let at = 0; const stops = []; for (const j of [...Array(F).keys()].slice(1).concat(0)) { const m = mass(i, j); if (m < 0.003) continue; const c = j ? D.colors[j] : "var(--ink)"; stops.push(`${c} ${(100 * at).toFixed(1)}% ${(100 * (at + m)).toFixed(1)}%`); at += m; } return stops.length ? "linear-gradient(90deg," + stops.join(",") + ")" : "none"; };
   const haystack = () => text || (text = D.ids.map((id, i) => (id + " " + D.labels[best[i]] + " " + WORDS[decision[i]] + " " + columns.filter((c) => c.levels).map((c) => value(c, i)).join(" ")).toLowerCase()));
@@ -18,7 +18,7 @@
     page = 0; draw();
   };
   // The objects most in doubt, most typical (the best of each group in turn), farthest out, as report/inputs.py chooses them.
-  const far = distance || new Float32Array(N), MOST = 30;
+  const far = distance || new Float32Array(N), MOST = 30, FEW = 12;
   const first = (order) => {  // of all objects, as sorting would put them
     const few = [];
     for (let i = 0; i < N; i++) {
@@ -50,11 +50,12 @@
       const a = D.labels[e.a], b = D.labels[e.b];
       const why = el("p", "", e.say); why.dir = "auto"; td.append(why);
       if (e.parts.length) td.append(el("h4", "", `What pulls it to ${a}, what to ${b}`));
-      let say = e.da === null ? "" : `Its distance is ${number(e.da)} to ${a}${e.a === e.b ? "" : ` and ${number(e.db)} to ${b}`}.`;
+      const to = (e.da === null ? [] : e.a === e.b ? [[e.da, a]] : [[e.da, a], [e.db, b]]).concat(e.ds === null ? [] : [[e.ds, "the prototype of " + D.labels[fitted.best[i]]]]);
+      let say = to.length ? `Its distance is ${listed(to.map(([d, name]) => inColumn(d, decimals) + " to " + name), "and")}.` : "";
       if (e.parts.length) say += " Each bar points to the closer group.";
       td.append(el("p", "", say));
       if (e.parts.length) {
-        const g = el("div", "pulls"), most = Math.max(...e.parts.map((p) => Math.abs(p[4])), 1e-300), ends = el("div", "hd ends");
+        const g = el("div", "pulls"), most = Math.max(...e.parts.map((p) => Math.abs(p[4])), SMALL * Math.max(e.da, e.db), 1e-300), ends = el("div", "hd ends");
         ends.append(el("span", "", "← " + a), el("span", "", b + " →"));
         const bare = !e.parts.some((p) => p[2] || p[3]);
         g.append(el("div", "hd", e.kind ? e.kind : D.noun === "series" ? "view" : bare ? "attribute" : "attribute: its value"), ends, el("div", "hd third", bare ? "" : "value at " + a + " | " + b));
@@ -66,11 +67,17 @@
         }
         td.append(g);
       }
-      if (e.ds !== null) { const p = el("p", "", `It is closest to the prototype of ${D.labels[fitted.best[i]]} itself (distance ${number(e.ds)})` + (e.to.length ? ", mostly because of " : ".")); if (e.to.length) { const w = el("strong", "", e.to.join(", ")); w.dir = "auto"; p.append(w, "."); } td.append(p); }
-      if (D.series && D.series.own[i]) { const drawn = [curve(D.series.prototypes[e.a - 1], channel, D.colors[e.a], 2.4, 0.9), curve(D.series.prototypes[e.b - 1], channel, D.colors[e.b], 2.4, 0.9, "6 4"), curve(D.series.own[i], channel, "currentColor", 1.8, 1)], ends = extent(drawn); const s = curves(drawn, Math.min(640, Math.max(280, table.parentElement.clientWidth - 32)), 190, [Math.min(ends[0], scale[0]), Math.max(ends[1], scale[1]), ends[2]]); if (D.series.channels.length > 1) td.append(el("h4", "", D.series.channels[channel])); s.style.maxWidth = "640px"; s.setAttribute("aria-label", "The series with the prototypes of " + a + " and " + b); td.append(s); }
+      if (e.to.length) { const p = el("p", "", `It is closer to the prototype of ${D.labels[fitted.best[i]]} mostly because of `), w = el("strong", "", e.to.join(", ")); w.dir = "auto"; p.append(w, "."); td.append(p); }
+      if (D.series && D.series.own[i]) {
+        const lines = [[D.series.prototypes[e.a - 1], D.colors[e.a], 2.4, 0.9, "", a], [D.series.prototypes[e.b - 1], D.colors[e.b], 2.4, 0.9, "6 4", b], [D.series.own[i], "currentColor", 1.8, 1, "", D.ids[i]]].filter((line, k) => k !== 1 || e.a !== e.b);
+        const drawn = lines.map(([one, color, width, opacity, dash]) => curve(one, channel, color, width, opacity, dash)), ends = extent(drawn), keys = el("p", "keys"), s = curves(drawn, Math.min(640, Math.max(280, table.parentElement.clientWidth - 32)), 190, [Math.min(ends[0], scale[0]), Math.max(ends[1], scale[1]), ends[2]], ofStates);
+        for (const [, color, , , dash, name] of lines) { const key = el("span", "", name), mark = el("i"); key.dir = "auto"; mark.style.cssText = `border-top:3px ${dash ? "dashed" : "solid"} ${color}`; key.prepend(mark); keys.append(key); }
+        if (D.series.channels.length > 1) td.append(el("h4", "", D.series.channels[channel]));
+        s.style.maxWidth = "640px"; s.setAttribute("aria-label", "The series with the prototypes of " + a + " and " + b); td.append(keys, s);
+      }
     } else td.append(el("p", "", Object.keys(D.explained).length ? "Explanations are available for the objects of the first three lists." : "Only its masses are known: " + largest(i) + "."));
     const others = columns.filter((c) => !explained.has(c.name));
-    if (others.length) { const box = el("div", "values"); for (const c of others.slice(0, MOST)) { const p = el("div"), n = el("span", "", c.name + " "), v = el("b", "", value(c, i)); n.dir = v.dir = "auto"; p.append(n, v); box.append(p); } if (others.length > MOST) box.append(el("div", "", `and ${others.length - MOST} more columns`)); td.append(box); }
+    if (others.length) { const box = el("div", "values"); for (const c of others.slice(0, MOST)) { const p = el("div"), n = el("span", "", c.name + " "), v = el("b", "", value(c, i)); n.dir = v.dir = "auto"; p.append(n, v); box.append(p); } if (others.length > MOST) box.append(el("div", "", `and ${others.length - MOST} more columns`)); if (others.length > FEW) { const more = el("details"); more.append(el("summary", "", "Other columns"), box); td.append(more); } else td.append(box); }
     return tr;
   };
   const draw = () => {
@@ -104,6 +111,6 @@
   let wait = 0; search.addEventListener("input", () => { clearTimeout(wait); wait = setTimeout(choose, 60); });
   $("previous").addEventListener("click", () => { page--; draw(); }); $("next").addEventListener("click", () => { page++; draw(); });
   follows.push(() => { const at = page; text = null; choose(); page = Math.min(at, Math.max(0, Math.ceil(rows.length / SIZE) - 1)); if (page) draw(); });
-  if (D.lists[0].length && D.explained[D.lists[0][0]]) open.add(D.lists[0][0]);
+  if (D.lists[list].length && D.explained[D.lists[list][0]]) open.add(D.lists[list][0]);
   choose();
 })();

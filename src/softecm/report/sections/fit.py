@@ -16,7 +16,7 @@ from softecm.report.templating import as_float, as_number, term
 MOST_RUNS = 20
 MOST_NAMED = 20  # candidates below the figure
 WIDE, HIGH = 640, 220  # of the figure, as in fit.html
-LEFT, RIGHT, TOP, BOTTOM = 56, 16, 24, 46
+LEFT, RIGHT, TOP, BOTTOM = 84, 16, 40, 46
 
 RUN_COLUMNS = {
     "run": "Run",
@@ -54,6 +54,8 @@ def _cell(key: str, value: object) -> str:
         return "yes" if value else "no"
     if key == "objective":  # values of runs differ in late digits
         return f"{as_float(value):#.6g}".rstrip(".")
+    if key == "separation":
+        return f"{as_float(value):.3f}"
     return str(int(as_float(value)) + 1) if key == "run" else as_number(value)
 
 
@@ -87,6 +89,15 @@ class FitSection(Section):
         """The minimum and the maximum value, with their heights in the figure."""
         known = [value for value in self.data.candidates.values() if value is not None]
         return {value: self._height(value) for value in (min(known, default=0.0), max(known, default=1.0))}
+
+    @property
+    def best(self) -> str:
+        """Whether the lowest or the highest value is best, if the one chosen is either."""
+        known = [value for value in self.data.candidates.values() if value is not None]
+        chosen = self.data.candidates.get(self.data.partition.n_clusters)
+        if chosen is None or len(known) < 2 or self.data.partition.n_clusters == 1:
+            return ""
+        return " (lowest is best)" if chosen == min(known) else " (highest is best)" if chosen == max(known) else ""
 
     def _height(self, value: float | None) -> float:
         if value is None:

@@ -16,9 +16,11 @@ from softecm._checks import is_number
 from softecm._precision import moment
 from softecm._text import listed
 from softecm.explain import ExplanationTree, Profiles, profile
+from softecm.explain.columns import split_unit
 from softecm.explain.profiles import IN_SENTENCE, in_time, in_unit
 from softecm.report.columns import DAY, missing
 from softecm.report.inputs import FittedModel, FloatArray, IntArray, every
+from softecm.report.map import bulk
 from softecm.report.sections.base import Json, Section, SetName, finite
 from softecm.report.templating import as_float, as_number
 from softecm.report.words import FEW
@@ -33,7 +35,6 @@ if TYPE_CHECKING:
 MOST_SETS = 40
 MOST_TRAITS = 5
 MOST_RULES = 12  # above, too many to read
-FAR = 1.5  # interquartile ranges from the quartiles: more extreme values don't stretch a column's rule
 MOST_ATTRIBUTES = 60
 MOST_COMPARED, FEWEST_COMPARED = 4_000, 500  # objects for comparing groups
 WORK = 6e5  # objects times columns times groups
@@ -81,14 +82,28 @@ class GroupsSection(Section):
         more = sorted(self._several[: max(MOST_SETS - c, 0)], key=lambda one: one.number)
         return [*self.sets[1 : c + 1], *more]
 
+    @property
+    def _profiled(self) -> list[SetName]:
+        """The sets that are described, the empty set last."""
+        profiles = self.data.profiles
+        if profiles is None or len(profiles.sizes) == 1:
+            return []
+        return [one for one in [*self.sets[1:], self.sets[0]] if one.label in profiles.sizes]
+
+    @property
+    def too_few(self) -> list[SetName]:
+        """Sets of several groups, and outliers, with too few objects to describe."""
+        compared, c = {trait.group for trait in self.data.profiles or ()}, self.data.partition.n_clusters
+        return [one for one in self._profiled if one.label not in compared and not 1 <= one.number <= c]
+
     @cached_property
     def traits(self) -> list[tuple[SetName, str, Markup | str]]:
         """What distinguishes the objects of each set; for groups with a sentence first."""
         data, profiles = self.data, self.data.profiles
-        if profiles is None or len(profiles.sizes) == 1:
+        if profiles is None:
             return []
         lines: list[tuple[SetName, str, Markup | str]] = []
-        for one in (one for one in [*self.sets[1:], self.sets[0]] if one.label in profiles.sizes):
+        for one in (one for one in self._profiled if one not in self.too_few):
             traits = profiles.of(one.label)
             is_group = 1 <= one.number <= data.partition.n_clusters
             text = Markup("; ").join(map(trait_text, traits[IN_SENTENCE if is_group else 0 : MOST_TRAITS]))
@@ -104,9 +119,18 @@ class GroupsSection(Section):
     @property
     def is_standardized(self) -> bool:
         """Whether each series has mean 0 and deviation 1, and so no unit."""
-        series = () if self.data.series is None else self.data.series
-        means, deviations = ([f(one, axis=0) for one in series] for f in (np.nanmean, np.nanstd))
-        return len(series) > 0 and np.allclose(np.concatenate(means), 0) and np.allclose(np.concatenate(deviations), 1)
+        return standardized(self.data.series or ())
+
+    @property
+    def has_numbers(self) -> bool:
+        """Whether descriptions of groups show numbers."""
+        return any(math.isfinite(trait.here) for trait in self.data.profiles or ())
+
+    @property
+    def sample(self) -> int:
+        """The number of objects that descriptions and rules are from; 0 if they are from all."""
+        count = len(_compared(self.data)[1])
+        return 0 if self.data.series is not None or count == len(self.data.partition) else count
 
     @cached_property
     def rules(self) -> list[tuple[Leaf, str]]:
@@ -129,7 +153,7 @@ class GroupsSection(Section):
             for one in self.shown
         ]
         names = [data.attributes[j].name for j in chosen]
-        return Prototypes(_lead(data, aside), names, len(data.attributes) - len(chosen) - aside, rows)
+        return Prototypes(_lead(data, chosen, aside), names, len(data.attributes) - len(chosen) - aside, rows)
 
     def payload(self) -> Json:
         """Return, for series: prototypes of the sets, the most certain members of each, and explained ones."""
@@ -214,14 +238,15 @@ def _thinned(series: ArrayLike) -> Json:
 
 def trait_text(trait: Trait) -> Markup:
     """Return what distinguishes a group in one column, in the column's own precision and unit."""
-    name = Markup('<em dir="auto">{}</em>').format(trait.column)
+    column, unit = split_unit(trait.column)
+    name = Markup('<em dir="auto">{}</em>').format(column)
     how = in_time(trait.how) if trait.precision.moment else trait.how
     if math.isnan(trait.here):
         return Markup("{} {}").format(name, how)
     if trait.category is not None:
         shares = f"{trait.here:.0%}, others {trait.elsewhere:.0%}"
         return Markup('{} {} <b dir="auto">{}</b> ({})').format(name, trait.how, str(trait.category), shares)
-    here, elsewhere = (in_unit(value, trait) for value in (trait.here, trait.elsewhere))
+    here, elsewhere = (in_unit(value, trait, unit) for value in (trait.here, trait.elsewhere))
     if trait.how in ("around", "far from"):
         return Markup("{} {} <b>{}</b>").format(name, trait.how, here if trait.how == "around" else elsewhere)
     compared = Markup(" (<b>{}</b>, others {})").format(here, elsewhere) if here != elsewhere else ""
@@ -231,14 +256,14 @@ def trait_text(trait: Trait) -> Markup:
 # ------------------------------------------------------------------ prototypes
 
 
-def _lead(data: ReportData, aside: int) -> str:
-    """Return notes on the prototypes, with the number of columns without weight."""
+def _lead(data: ReportData, shown: Sequence[int], aside: int) -> str:
+    """Return notes on the prototypes in the columns shown, with the number of columns without weight."""
     lead = ""
     if data.profiles is not None and len(data.attributes) > 1 < data.partition.n_clusters:
         lead += " Columns that distinguish the groups most come first"
         lead += "; those that do not distinguish them are left out." if aside else "."
     if any(a.kind != "category" and a.known for a in data.attributes):
-        far = [data.attributes[j].name for j in ordered(data) if _ends(data, j) != _all(data.attributes[j])]
+        far = [data.attributes[j].name for j in shown if _ends(data, j) != _all(data.attributes[j])]
         named = listed(far, "and") if 0 < len(far) <= FEW else "some columns"
         beyond = f"; far values of {named} lie beyond its ends" if far else ""
         lead += f" The mark shows where a value lies between the minimum and the maximum of all objects{beyond}."
@@ -252,17 +277,13 @@ def _all(attribute: Attribute) -> tuple[float, float] | None:
 
 
 def _ends(data: ReportData, j: int) -> tuple[float, float] | None:
-    """Return the range of the bulk of a column and its prototypes: a box plot's whiskers, robust against outliers."""
+    """Return the range of a column, without far values as on the map, and of its prototypes."""
     whole, own = _all(data.attributes[j]), data.attributes[j].coordinates()
     if whole is None or own is None:
         return whole
-    first, third = np.nanquantile(own, (0.25, 0.75))
-    reach = FAR * (third - first)
-    if reach <= 0:
-        return whole
-    near = own[(own >= first - reach) & (own <= third + reach)].tolist()
+    low, high = bulk(own[np.isfinite(own), None])
     places = [data.attributes[j].coordinate(row[j]) for row in data.prototypes]
-    both = [at for at in (*near, *places) if math.isfinite(at)]
+    both = [float(low[0]), float(high[0]), *filter(math.isfinite, places)]
     return max(whole[0], min(both)), min(whole[1], max(both))
 
 
@@ -323,7 +344,8 @@ def profiled(data: ReportData) -> Profiles | None:
     if data.series is not None and len(data.series):
         rows = every(len(drawn), MOST_COMPARED)
         scale, unit = (100.0, "%") if data.noun == "sequence" else (1.0, "")  # shares of states are in percent
-        profiles = _of_series(drawn[rows], [scale * data.series[i] for i in rows], data.channels)
+        channels = [split_unit(name)[0] for name in data.channels] if standardized(data.series) else data.channels
+        profiles = _of_series(drawn[rows], [scale * data.series[i] for i in rows], channels)
         if profiles is None:
             return None
         in_units = replace(profiles, traits=tuple(replace(trait, unit=unit) for trait in profiles))
@@ -343,13 +365,19 @@ def _of_all(profiles: Profiles, partition: CredalPartition) -> Profiles:
     return replace(profiles, sizes={group: sizes[group] for group in profiles.sizes})
 
 
+def standardized(series: Sequence[FloatArray]) -> bool:
+    """Whether each channel of each series has mean 0 and deviation 1."""
+    means, deviations = ([f(one, axis=0) for one in series] for f in (np.nanmean, np.nanstd))
+    return len(series) > 0 and np.allclose(np.concatenate(means), 0) and np.allclose(np.concatenate(deviations), 1)
+
+
 def ruled(data: ReportData) -> ExplanationTree | None:
     """Return rules for the groups of the same objects; None without columns, or for one group."""
     known, rows = _compared(data)
     some = data.partition[data.rows][rows]
     if not known or len(np.unique(some.masses.argmax(1))) < 2:
         return None
-    names = [attribute.name for attribute in known]
+    names = [f"{one.name} ({one.unit})" if one.unit else one.name for one in known]
     return ExplanationTree().fit(some, _cells(known, rows), columns=names)
 
 

@@ -18,6 +18,17 @@ class ObjectsSection(Section):
 
     key, link = "objects", "Objects"
 
+    @property
+    def in_doubt(self) -> bool:
+        """Whether objects can be in doubt between groups."""
+        return self.data.partition.n_clusters > 1
+
+    @property
+    def lists(self) -> list[tuple[int, str]]:
+        """The lists to choose from, by their numbers in the script."""
+        names = ["Most in doubt", "Most typical", "Farthest out", "All"]
+        return list(enumerate(names))[0 if self.in_doubt else 1 :]
+
     def payload(self) -> Json:
         """Return lists of objects by their indices among the drawn ones, and explanations."""
         data = self.data
@@ -51,7 +62,8 @@ class ObjectsSection(Section):
 
 
 def _coarse(e: Explanation) -> Explanation:
-    most = max((abs(part.pull) for part in e.parts), default=0.0) or 1.0
+    most = max((abs(part.pull) for part in e.parts), default=0.0)
+    most = max(most, e.negligible) or 1.0
     parts = tuple(Part(p.name, "", "", "", round(COARSE * p.pull / most) / COARSE) for p in e.parts)
     far = tuple((name, round(share, 1)) for name, share in e.far)
     return Explanation(e.first, e.second, math.nan, math.nan, parts, far=far)
