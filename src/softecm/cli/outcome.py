@@ -154,4 +154,8 @@ def say(out: Console, folder: Path, model: SoftECM, totals: PartitionTotals, sum
     out.print(Text.assemble("Open ", (str(folder / "report.html"), "bold")))
     if summary.get("streamed"):
         out.print(Text(f"All masses: {folder / 'partition.parquet'}", style="dim"))
-    out.print(Text(f"Assign new objects: softecm predict {shlex.quote(str(folder))} FILE", style="dim"))
+    name = shlex.quote(str(folder))
+    out.print(Text(f"Assign new objects: softecm predict {name} FILE", style="dim"))
+    can_calibrate = totals.focal.n_clusters > 1 and not summary["collapsed"] and not summary.get("streamed")
+    if summary["clusters_chosen"] and can_calibrate:
+        out.print(Text(f"Check how much another sample would change: softecm calibrate {name}", style="dim"))

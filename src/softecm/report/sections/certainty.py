@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from softecm._text import grouped, listed, number_of, opening, plural
 from softecm.belief.assignments import WORDS
 from softecm.plots.style import set_colors
-from softecm.report.inputs import FittedModel, FloatArray, every
+from softecm.report.inputs import FittedModel, every
 from softecm.report.sections.base import Json, Section
 
 if TYPE_CHECKING:
