@@ -151,8 +151,9 @@ class Certainty(Section):
     @property
     def _has_group(self) -> NDArray[np.bool_]:
         """Whether the model assigns each object to a single group."""
-        columns, c = self.refits.before.masses.argmax(1), self.refits.before.n_clusters
-        return (columns > 0) & (columns <= c)
+        columns = self.refits.before.masses.argmax(1)
+        single: NDArray[np.bool_] = (columns > 0) & (columns <= self.refits.before.n_clusters)
+        return single
 
     @property
     def shown(self) -> str:
