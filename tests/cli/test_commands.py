@@ -152,7 +152,7 @@ def test_a_wrong_number_of_groups_is_doubted_and_the_right_one_is_not(run: Run, 
     for c in (2, 3, 4):
         assert run("cluster", path, "-c", c, "-o", f"found{c}")[0] == 0
         said[c] = " ".join(json.loads(Path(f"found{c}/summary.json").read_text())["warnings"])
-    assert re.search(r"Group \d falls into two parts: perhaps 3 groups\.", said[2])
+    assert re.search(r"With --clusters 2, group \d falls into two parts: perhaps 3 groups\.", said[2])
     assert said[3] == ""
     assert "do not stand apart: perhaps 3 groups." in said[4]
 
