@@ -259,7 +259,8 @@ def test_neither_copies_nor_weights_make_parts_of_a_group(copies, weight):
 def test_a_group_all_of_whose_objects_are_outliers_is_missed():
     X = sklearn_blobs(900, 20, centers=8, cluster_std=2.0, random_state=4)[0]
     with pytest.warns(
-        NumberOfGroupsWarning, match=r"^with n_clusters=7, the outliers nearest to group \d lie close together: .* \(8 groups\)\.$"
+        NumberOfGroupsWarning,
+        match=r"^with n_clusters=7, the outliers nearest to group \d lie close together: .* \(8 groups\)\.$",
     ):
         SoftECM(7, metric="sqeuclidean", random_state=0).fit(X)
 

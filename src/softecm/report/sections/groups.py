@@ -37,6 +37,7 @@ FAR = 1.5  # interquartile ranges from the quartiles: more extreme values don't 
 MOST_ATTRIBUTES = 60
 MOST_COMPARED, FEWEST_COMPARED = 4_000, 500  # objects for comparing groups
 WORK = 6e5  # objects times columns times groups
+DEVIATIONS = "SD"  # the unit of series that are scaled to standard deviation 1
 MOST_STEPS, MOST_MEMBERS = 160, 24  # of drawn series
 
 
@@ -104,9 +105,7 @@ class GroupsSection(Section):
     @property
     def is_standardized(self) -> bool:
         """Whether each series has mean 0 and deviation 1, and so no unit."""
-        series = () if self.data.series is None else self.data.series
-        means, deviations = ([f(one, axis=0) for one in series] for f in (np.nanmean, np.nanstd))
-        return len(series) > 0 and np.allclose(np.concatenate(means), 0) and np.allclose(np.concatenate(deviations), 1)
+        return is_standardized(self.data)
 
     @cached_property
     def rules(self) -> list[tuple[Leaf, str]]:
@@ -323,6 +322,7 @@ def profiled(data: ReportData) -> Profiles | None:
     if data.series is not None and len(data.series):
         rows = every(len(drawn), MOST_COMPARED)
         scale, unit = (100.0, "%") if data.noun == "sequence" else (1.0, "")  # shares of states are in percent
+        unit = DEVIATIONS if is_standardized(data) else unit
         profiles = _of_series(drawn[rows], [scale * data.series[i] for i in rows], data.channels)
         if profiles is None:
             return None
@@ -334,6 +334,13 @@ def profiled(data: ReportData) -> Profiles | None:
     profiles = profile(drawn[rows], _cells(known, rows), columns=[attribute.name for attribute in known])
     units = {attribute.name: attribute.unit for attribute in known}
     return _of_all(replace(profiles, traits=tuple(replace(t, unit=units[t.column]) for t in profiles)), data.partition)
+
+
+def is_standardized(data: ReportData) -> bool:
+    """Whether the objects are series with mean 0 and deviation 1 each."""
+    series = () if data.series is None else data.series
+    means, deviations = ([f(one, axis=0) for one in series] for f in (np.nanmean, np.nanstd))
+    return len(series) > 0 and np.allclose(np.concatenate(means), 0) and np.allclose(np.concatenate(deviations), 1)
 
 
 def _of_all(profiles: Profiles, partition: CredalPartition) -> Profiles:
