@@ -54,4 +54,4 @@ def _coarse(e: Explanation) -> Explanation:
     most = max((abs(part.pull) for part in e.parts), default=0.0) or 1.0
     parts = tuple(Part(p.name, "", "", "", round(COARSE * p.pull / most) / COARSE) for p in e.parts)
     far = tuple((name, round(share, 1)) for name, share in e.far)
-    return Explanation(e.first, e.second, math.nan, math.nan, parts, far=far)
+    return Explanation(e.first, e.second, math.nan, math.nan, parts, far=far, otherwise=e.otherwise)
