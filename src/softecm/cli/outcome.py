@@ -23,6 +23,7 @@ from softecm.cli.source import ObjectSource
 from softecm.readers import ReadOptions
 from softecm.report import ReportData
 from softecm.report.fit import own_warnings, parameters, plain_parameters, scores
+from softecm.report.reasons import columns_set_aside
 from softecm.report.sections.base import finite
 from softecm.report.sections.columns import without_details
 from softecm.report.words import five_counts
@@ -75,6 +76,7 @@ def summary(
         "delta": finite(np.nan if getattr(model, "delta_", None) is None else float(model.delta_ or np.nan)),
         **fitted.search,
         "parameters": params,
+        "set_aside": sorted(columns_set_aside(model)),
         "scores": {} if loaded.labels is None else scores(source.shown(model), list(loaded.labels)),
         "warnings": messages,
         **({"links": fitted.links} if fitted.links else {}),
