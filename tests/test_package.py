@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from sklearn.exceptions import ConvergenceWarning
+from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
@@ -41,7 +42,8 @@ def test_importing_loads_no_more_than_is_needed():
 
 def test_a_warning_names_the_line_that_called_the_library():
     X = np.random.default_rng(0).normal(size=(30, 2))
-    for model in (SoftECM(2, max_iter=1), make_pipeline(StandardScaler(), ECM(3, max_iter=1))):
+    search = GridSearchCV(ECM(3), {"max_iter": [1]}, cv=2)
+    for model in (SoftECM(2, max_iter=1), make_pipeline(StandardScaler(), ECM(3, max_iter=1)), search):
         with pytest.warns(ConvergenceWarning) as said:
             model.fit(X)
         assert {warning.filename for warning in said} == {__file__}

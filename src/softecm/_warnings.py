@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 import warnings
 
-BETWEEN = ("softecm", "abc", "contextlib", "sklearn")  # modules of frames between us and the user
+BETWEEN = ("softecm", "abc", "contextlib", "sklearn", "joblib")  # modules of frames between us and the user
 
 
 def warn(message: str | Warning, category: type[Warning] = UserWarning) -> None:

@@ -310,7 +310,10 @@ def test_an_unfitted_model_is_refused():
 def test_a_report_says_how_sure_the_groups_are(model, found):
     page = build(model, X, calibration=found)
     assert '<section id="sure"' in page.html
-    assert page.html.count('class="span"') == 90
+    in_groups = sum(len(one) == 1 for one in model.partition_.sets())
+    assert 0 < in_groups < 90
+    assert page.html.count('class="span"') == in_groups
+    assert f"{in_groups} objects in a group, the most certain first" in page.html
     assert "Each line is one object: the interval that holds 90% of its 40 probabilities, one per resample" in page.html
     assert page.facts["calibration"]["coverage"]["after"]["inside"] == found.coverage()["after"]["inside"]
     hidden = build(model, X, calibration=found, values=False)
@@ -369,6 +372,50 @@ def test_words_of_the_model_and_of_the_refits_are_in_one_table():
     assert {word: sum(row.values()) for word, row in table.items()} == {w: n for w, n in before.items() if n}
     told = [text for text in section(made).sentences if "between groups" in text]
     assert told == [f"{before['between']} objects lie between groups, and the resamples confirm it."]
+
+
+def test_sentences_about_objects_between_groups_and_about_disagreement_agree():
+    masses = np.zeros((40, 4))
+    masses[:20, 1] = masses[20:, 2] = 1.0
+    masses[17:20] = masses[37:] = [0, 0, 0, 1]  # six between groups: half of the refits have them in either group
+    before = CredalPartition(masses, FocalSets.full(2))
+    refitted = np.tile(np.eye(2)[np.repeat([0, 1], 20)], (30, 1, 1))
+    refitted[::2, 17:20] = refitted[::2, 37:] = [0.0, 1.0]
+    made = Calibration(
+        before, before, refitted, 0.9, refitted.min(0), refitted.max(0), 0.0, "round Gaussians", masses, masses
+    )
+    told = section(made).sentences
+    assert told[-1] == "6 objects lie between groups, and the resamples confirm it."
+    assert not any("disagree" in text for text in told)
+    low = masses.copy()
+    low[[17, 37], 3] = 0.1  # in some refits hardly between
+    told = section(replace(made, set_lower=low)).sentences
+    assert told[-1] == "6 objects lie between groups, and the resamples confirm it for 4 of them."
+    assert told[-2].startswith("The resamples disagree about 2 objects: ")
+    assert "38 (group 1 or 2: from 0.10 to 1.00)" in told[-2]
+    after = masses.copy()
+    after[:3] = [0, 0, 0, 1]
+    told = section(replace(made, partition=CredalPartition(after, before.focal_sets))).sentences
+    assert told[-1] == (
+        "After calibration, 9 objects lie between groups: the resamples assign 3 of them to different groups."
+    )
+
+
+def test_every_group_that_is_not_found_again_is_named():
+    groups = np.repeat([0, 1, 2], [20, 20, 10])
+    own = np.tile(np.eye(3)[groups], (30, 1, 1))
+    own[:15, :5] = [0.0, 1.0, 0.0]
+    own[:20, 40:] = [0.0, 1.0, 0.0]
+    before = CredalPartition.from_hard(groups)
+    made = Calibration(
+        before, before, own, 0.9, own.min(0), own.max(0), 0.0, "round Gaussians", before.masses, before.masses
+    )
+    told = section(made).sentences
+    assert told[0].endswith("1 of 3 groups is found again.")
+    assert told[2:4] == [
+        "In other samples group 3 would dissolve: don't rely on it.",
+        "Group 2 is not always found again.",
+    ]
 
 
 def test_intervals_are_judged_by_the_other_half_of_the_refits(found):

@@ -152,7 +152,7 @@ def test_a_wrong_number_of_groups_is_doubted_and_the_right_one_is_not(run: Run, 
     for c in (2, 3, 4):
         assert run("cluster", path, "-c", c, "-o", f"found{c}")[0] == 0
         said[c] = " ".join(json.loads(Path(f"found{c}/summary.json").read_text())["warnings"])
-    assert re.search(r"Group \d falls into two parts: perhaps 3 groups\.", said[2])
+    assert re.search(r"With --clusters 2, group \d falls into two parts: perhaps 3 groups\.", said[2])
     assert said[3] == ""
     assert "do not stand apart: perhaps 3 groups." in said[4]
 
@@ -179,6 +179,7 @@ def test_without_groups_one_group_is_written_and_said_first(run: Run, tmp_path: 
     summary = json.loads(Path("found/summary.json").read_text())
     assert summary["n_clusters"] == 1
     assert out.index("Warning: No groups stand apart") < out.index("All 120 objects")
+    assert "softecm calibrate" not in out  # one group has no other to be confused with
 
 
 def test_numbers_of_groups_too_close_to_call_are_both_named(run: Run, tmp_path: Path) -> None:
@@ -198,6 +199,7 @@ def test_numbers_of_groups_too_close_to_call_are_both_named(run: Run, tmp_path: 
     )
     assert told in " ".join(out.split())
     assert told in Path("found/report.html").read_text(encoding="utf-8")
+    assert out.endswith("Check how much another sample would change: softecm calibrate found\n")
 
 
 @pytest.mark.parametrize("asked", ["2-4", "2..4"])

@@ -23,6 +23,7 @@ def test_two_folders_are_compared(run: Run, two_groups: Path) -> None:
     assert "<h1" in Path("compare.html").read_text(encoding="utf-8")
     code, out, _ = run("compare", "a", "b", "-o", "again.html", "--json")
     assert (code, json.loads(out)["scores"]["same set"]["value"]) == (0, 1.0)
+    assert "--groups" not in run("compare", "c", "a", "-o", "most.html")[1]  # 38 of 42 objects are enough
     code, out, err = run("compare", "c", "a", "-o", "later.html", "--json")
     assert code == 0, err
     facts = json.loads(out)
@@ -53,6 +54,12 @@ def test_two_folders_are_compared(run: Run, two_groups: Path) -> None:
         assert {one["word"] for one in facts["groups"]} <= {"same", "shrunk"}
         assert all(one["distance"] < 1 for one in facts["groups"])
         assert "matched by their prototypes" in Path(f"{folder}.html").read_text(encoding="utf-8")
+    Path("half.csv").write_text("\n".join(lines[:32]) + "\n", encoding="utf-8")
+    assert run("cluster", "half.csv", "-c", 2, "-o", "half", "--n-init", 1, "-q")[0] == 0
+    code, out, err = run("compare", "a", "half", "-o", "half.html")
+    assert code == 0, err
+    hint = "share only 74% of their objects; compare the groups themselves: softecm compare a half --groups"
+    assert hint in " ".join(out.split())
     assert json.loads(run("compare", "a", "b", "-o", "g.html", "--groups", "--json")[1])["moved"] == 0
     Path("few.csv").unlink()
     code, _, err = run("compare", "a", "few", "-o", "x.html")

@@ -148,5 +148,6 @@ def test_neither_rules_nor_sentences_tell_groups_by_a_column_that_was_set_aside(
     table.to_csv(tmp_path / "things.csv", index=False)
     told = json.loads(run("cluster", tmp_path / "things.csv", "-c", 3, "-o", "found", "--json", "-q")[1])
     assert load_model("found/model.safetensors").model_.metric.feature_weights["luck"] == 0
+    assert told["set_aside"] == ["luck"]
     assert all("luck" not in sentence for sentence in told["group_sentences"].values())
     assert "luck" not in run("explain", "found")[1]

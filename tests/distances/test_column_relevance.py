@@ -52,6 +52,16 @@ def test_columns_that_say_nothing_are_set_aside_and_that_is_said(model):
     assert "set aside: 'income', 'place', 'coin'" in model.metric_reason_
 
 
+def test_all_columns_set_aside_are_named_unless_their_names_are_long():
+    rng = np.random.default_rng(0)
+    noise = pd.DataFrame(rng.normal(size=(180, 12)), columns=[f"noise {j}" for j in range(12)])
+    X = pd.concat([table()[["first", "second", "colour"]], noise], axis=1)
+    told = fitted(X).metric_reason_
+    assert all(repr(name) in told for name in noise.columns)
+    told = fitted(X.rename(columns=lambda name: f"{name} {'x' * 40}" if "noise" in name else name)).metric_reason_
+    assert (told.count("'noise "), " and 7 more; numbers" in told) == (5, True)
+
+
 def test_distances_have_what_columns_add_and_nothing_of_those_set_aside(model):
     parts = model.explain(table())
     np.testing.assert_allclose(parts.sum(-1), model.transform(table()))

@@ -75,6 +75,22 @@ def test_a_group_in_the_middle_and_outliers_all_around_have_words_of_their_own(r
     assert all(trait.distinguishes for trait in told)
 
 
+def test_a_sentence_about_a_group_in_the_middle_says_where_the_others_are():
+    """Nearly all others have fewer visits; half are younger, and half older."""
+    rng = np.random.default_rng(0)
+    y = np.repeat([0, 1, 2], [50, 42, 10])
+    table = pd.DataFrame({"visits": np.array([10.0, 4.0, 20.0])[y], "age": np.array([40.0, 20.0, 60.0])[y]})
+    table["age"] = np.where((y == 1) & (np.arange(102) % 2 == 0), 60.0, table["age"])
+    table[["visits", "age"]] += rng.normal(0, 0.2, (102, 2))
+    found = profile(CredalPartition.from_hard(y), table.round(0))
+    assert {trait.column: trait.how for trait in found.of("ω1")} == {"visits": "around", "age": "around"}
+    assert "visits 10 (others 4)" in found.sentence("ω1")
+    assert "age 40 (others around 20 or 60)" in found.sentence("ω1")
+    debts = pd.DataFrame({"debt": np.r_[np.zeros(60), [-50, 50] * 3]})
+    far = profile(CredalPartition.from_hard(np.repeat([0, -1], [60, 6])), debts)
+    assert far.sentence("∅") == "No group fits 6 objects (9%): debt far from 0."
+
+
 def test_sets_between_clusters_are_groups_too(rng):
     masses = np.repeat(np.eye(4)[[1, 2, 3]], 20, 0)
     X = pd.DataFrame({"where": np.repeat([0.0, 10.0, 5.0], 20) + rng.normal(size=60)})
@@ -89,7 +105,7 @@ def test_gaps_constants_and_small_groups_say_nothing_false(rng):
     assert {trait.column for trait in told if trait.distinguishes} == {"size"}
     assert told.sizes["ω3"] == 2
     assert "too few to describe" in str(told)
-    assert "nothing stands out" in str(profile(CredalPartition.from_hard(np.repeat([0, 1], 20)), X[["same"]]))
+    assert "nothing stands out by itself" in str(profile(CredalPartition.from_hard(np.repeat([0, 1], 20)), X[["same"]]))
     nowhere = profile(CredalPartition.from_hard(np.r_[np.zeros(36, dtype=int), [-1] * 4]), X[["same"]])
     assert "no group (4 objects): outliers in different ways" in str(nowhere)
 

@@ -240,6 +240,16 @@ def test_series_come_as_lists_and_arrays(form: str) -> None:
     assert {one.shape[1] for one in [*page.series, *page.prototype_series]} == {1}
 
 
+def test_values_of_standardized_series_are_in_standard_deviations() -> None:
+    steps = np.where(np.arange(40) < 20, 1.0, -1.0)
+    X = RNG.normal(0, 0.1, (20, 40, 1)) + np.where(np.arange(20) % 2, 5.0, -5.0)[:, None, None] * steps[:, None]
+    model = fitted(SoftECM(2, n_init=1, random_state=0), X)
+    told = report.build(model, X).facts["group_sentences"]["ω1"]
+    assert re.search(r"steps 1–5 = -?1\.0\d? SD \(others -?(1\.0\d?|0\.99) SD\)", told), told
+    raw = report.build(fitted(SoftECM(2, metric="series-euclidean", n_init=1, random_state=0), X), X)
+    assert "SD" not in raw.facts["group_sentences"]["ω1"]
+
+
 def test_a_pandas_index_names_the_objects_and_a_count_does_not() -> None:
     model = fitted(ECM(2, random_state=0), POINTS)
     plain = pd.DataFrame(POINTS)

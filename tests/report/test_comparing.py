@@ -74,6 +74,36 @@ def test_a_group_of_new_objects_alone_is_new():
     assert "No group is split, merged, new or gone." in compare(before, after).sentences()
 
 
+def named(partition, ids):
+    """The partition with names for its objects, as a model fitted to a data frame has it."""
+    return CredalPartition._trusted(partition.masses, partition.focal_sets, np.array(list(ids), dtype=object))
+
+
+def test_a_group_most_of_whose_objects_are_absent_is_gone_and_not_together_with_another():
+    """Of group 3, 17 of 20 are only in the first; the other three join group 1, and a fourth group is all new."""
+    before = named(CredalPartition.from_hard(THREE), [f"p{i}" for i in range(60)])
+    groups = np.r_[THREE[:40], [0, 0, 0], np.full(9, 2)]
+    after = named(CredalPartition.from_hard(groups), [f"p{i}" for i in range(43)] + [f"q{i}" for i in range(9)])
+    found = compare(before, after, names=("May", "June"))
+    assert (found.alone, found.merges, found.splits) == ((17, 9), {}, {})
+    assert found.sentences()[2:] == [
+        "Group 3 is new in June: none of its objects are in May.",
+        "Group 3 of May is gone in June: of its 20 objects 17 are absent and 3 are in group 1 there.",
+    ]
+    back = compare(after, before)
+    assert back.appeared == {"group 3": "of its 20 objects 17 are absent and 3 are in group 1"}
+    few = compare(before[:43], after[:43])  # the same objects without the absent ones
+    assert few.merges == {"group 1": ["group 1", "group 3"]}
+
+
+def test_outliers_are_counted_among_the_objects_in_both():
+    masses = np.eye(4)[THREE + 1]
+    masses[:2] = np.eye(4)[0]
+    partition = named(CredalPartition(masses, FocalSets(3, ((0,), (1,), (2,)))), range(60))
+    found = compare(partition[1:], partition[:59])
+    assert found.sentences()[-1] == "Outliers among the 58 objects in both: 1 in A, 1 in B, 1 in both."
+
+
 def test_a_move_is_shown_under_the_names_of_both():
     moved = (THREE + 1) % 3
     moved[0] = 2
@@ -166,6 +196,8 @@ def test_groups_of_other_objects_are_matched_by_their_prototypes():
     assert sentences[-1] == "In no group: 0 (0%) in May, 1 (0.2%) in June."
     assert len(found.moved) == 100  # the ids of May's last hundred belong to others in June
     assert found.moved[0][1] == names[0][3]
+    assert found.details()[0].startswith("100 objects of both are in another group: p300 (")
+    assert found.details()[0].endswith(" and 95 more")
     assert "Who moved" in found.html
     assert "260 (43%)" in found.html
     grown = next(one for one in found.facts["groups"] if one["word"] == "grown")

@@ -8,6 +8,7 @@ import pytest
 import scipy.sparse as sp
 
 from softecm import ECM, CredalPartition, ECMdd, FocalSets, SoftECM, calibrate
+from softecm.belief.assignments import Decision
 from softecm.datasets import make_blobs
 from softecm.explain import profile
 from softecm.report import build, compare
@@ -68,6 +69,28 @@ def test_what_makes_an_outlier_is_not_called_noise() -> None:
     assert not any(pull.noise for pull in found.pulls)
     assert [pull.column for pull in model.explain_object(X, 1).pulls if pull.noise] == ["x1"]
     assert "x1 tells these two groups apart no better than chance." in str(model.explain_object(X, 1))
+
+
+def test_an_outlier_in_one_column_looks_like_a_group_apart_from_it() -> None:
+    rng, y = np.random.default_rng(0), np.repeat([0, 1], 60)
+    X = pd.DataFrame(np.array([0, 9])[y][:, None] + rng.normal(size=(120, 3)), columns=["age", "visits", "spend"])
+    X.loc[0, "spend"] = 90.0  # nearer to group 2 in this column, a member of group 1 in the others
+    X.loc[1, ["visits", "spend"]] = 90.0
+    model = SoftECM(2, metric="sqeuclidean", random_state=0).fit(X)
+    own, other = (f"group {model.labels_[i] + 1}" for i in (2, 100))
+    text = str(model.explain_object(X, 0))
+    assert f"the closest is {other}: it is far from {other}, mostly in spend (" in text
+    assert text.endswith(f"%). Apart from spend, it looks like {own}.")
+    assert "Apart" not in str(model.explain_object(X, 1))
+
+
+def test_a_sentence_about_an_object_between_groups_names_both_sides() -> None:
+    said = Decision("between", "Ω", 1.0)
+    parts = Part("age", "40", "", "", 2.0), Part("spend", "7", "", "", 1.0), Part("visits", "5", "", "", 0.1)
+    why = Explanation(1, 2, 5.0, 8.0, parts, distance_set=0.5, to_set=("visits: 5", "age: 40"))
+    assert sentence("Ann", said, why, FocalSets.full(2)).endswith(
+        "; age (40) and spend (7) pull it to group 1, but visits (5) keeps it midway to group 2."
+    )
 
 
 def test_three_candidates_share_the_pull():

@@ -228,7 +228,8 @@ def test_objects_between_that_lie_close_together_are_no_part_of_a_group():
     X = midway(0, 60, 1)
     X[180:] = [7.2, 0.0] + 0.3 * np.random.default_rng(0).normal(size=(12, 2))  # a little nearer to the first
     with pytest.warns(
-        NumberOfGroupsWarning, match=r"^the objects between groups 1 and 3 lie close together: .* \(4 groups\)\.$"
+        NumberOfGroupsWarning,
+        match=r"^with n_clusters=3, the objects between groups 1 and 3 lie close together: .* \(4 groups\)\.$",
     ):
         SoftECM(3, metric="sqeuclidean", random_state=0).fit(X)
 
@@ -240,7 +241,9 @@ def test_the_right_number_is_not_doubted_and_a_group_too_few_is(n):
     with warnings.catch_warnings():
         warnings.simplefilter("error", NumberOfGroupsWarning)
         estimator.fit(X)
-    with pytest.warns(NumberOfGroupsWarning, match=r"^group \d falls into two parts: perhaps 8 groups\.$"):
+    with pytest.warns(
+        NumberOfGroupsWarning, match=r"^with n_clusters=7, group \d falls into two parts: perhaps 8 groups\.$"
+    ):
         estimator.set_params(n_clusters=7).fit(X)
 
 
@@ -256,7 +259,8 @@ def test_neither_copies_nor_weights_make_parts_of_a_group(copies, weight):
 def test_a_group_all_of_whose_objects_are_outliers_is_missed():
     X = sklearn_blobs(900, 20, centers=8, cluster_std=2.0, random_state=4)[0]
     with pytest.warns(
-        NumberOfGroupsWarning, match=r"^the outliers nearest to group \d lie close together: .* \(8 groups\)\.$"
+        NumberOfGroupsWarning,
+        match=r"^with n_clusters=7, the outliers nearest to group \d lie close together: .* \(8 groups\)\.$",
     ):
         SoftECM(7, metric="sqeuclidean", random_state=0).fit(X)
 

@@ -487,10 +487,10 @@ class PrototypeClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Evid
     def score(self, X: object, y: object = None, sample_weight: ArrayLike | None = None) -> float:
         """Return minus the objective per object at the fitted prototypes; on the training data, ``-objective_ / n``.
 
-        Like the score of ``KMeans`` it grows with the number of clusters, and also with the focal sets and ``beta``, whether
-        or not the partition is better: ``GridSearchCV`` over ``n_clusters`` would select the largest. Choose the number with
-        :func:`softecm.choose_n_clusters` and other parameters with :func:`softecm.selection.sweep`. Scores are comparable
-        between fits with the same ``alpha``, ``beta``, ``delta``, number of clusters and metric.
+        Like the score of ``KMeans`` it usually grows with the number of clusters, and also with the focal sets and ``beta``,
+        whether or not the partition is better. Scores are only comparable between fits with the same ``alpha``, ``beta``,
+        ``delta``, number of clusters and metric, so ``GridSearchCV`` over any of these need not select the best. Choose the
+        number with :func:`softecm.choose_n_clusters` and other parameters with :func:`softecm.selection.sweep`.
 
         Parameters
         ----------

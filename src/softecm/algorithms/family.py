@@ -152,8 +152,9 @@ class PrototypeFamily(FamilyParameters, PrototypeClusterer):
         if totals is not None:
             return
         if not (self.collapsed_ or chosen.seeds or chosen.pairs is not None or chosen.prior is not None):
-            self._doubt_of_number = doubt_of_number(objects, fitted.model, partition)
-            if self._doubt_of_number is not None:
+            doubt = doubt_of_number(objects, fitted.model, partition)
+            if doubt is not None:
+                self._doubt_of_number: str | None = f"with {option('n_clusters', chosen.n_clusters)}, {doubt}"
                 warn(self._doubt_of_number, NumberOfGroupsWarning)
         if metric.has_doubts:
             few = objects.sample(LOOKED_AT) if len(objects) > LOOKED_AT else objects

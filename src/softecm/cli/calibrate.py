@@ -54,6 +54,7 @@ def run(options: CalibrateOptions) -> None:
     to_folder(target, write, force=True)
     lines(out, messages)
     counts = np.bincount(calibration.partition.masses.argmax(1), minlength=len(calibration.partition.focal_sets) + 1)
+    out.print(Text("After calibration:"))
     out.print(counts_table(calibration.partition.focal_sets, counts.tolist()))
     out.print(Text.assemble("Calibrated: ", (str(target / NAMES[0]), "bold"), f", report: {target / NAMES[2]}#sure"))
     print_json({**facts, "output": str(target)})

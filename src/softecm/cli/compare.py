@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import shlex
 import warnings
 from collections.abc import Sequence
 
 from rich.text import Text
 
+from softecm._text import share_of
 from softecm.cli.commands import CompareOptions
 from softecm.cli.fitting import user_messages
 from softecm.cli.problems import mendable
@@ -14,8 +16,10 @@ from softecm.cli.result_folder import ResultFolder
 from softecm.cli.screen import consoles, lines, print_json, remarks
 from softecm.files import check_new_file, to_file
 from softecm.report import Comparison, GroupChanges, compare
+from softecm.report.inputs import comparing, pairwise
 
 FEW = 5  # objects in common for each group: with fewer nobody can say which groups are the same
+SHARED = 0.9  # of the objects: with a smaller share in both, groups are better compared by their prototypes
 
 
 def run(options: CompareOptions) -> None:
@@ -33,11 +37,13 @@ def run(options: CompareOptions) -> None:
     ):
         comparison = _compared(one, other, common, names)
         page = comparison.html
+        hint = _hint(one, other, comparison)
     to_file(output, lambda path: path.write_text(page, encoding="utf-8", newline=""))
     remarks(out, user_messages(caught))
     lines(out, comparison.sentences())
     for detail in comparison.details():
         out.print(Text(detail, style="dim"))
+    lines(out, [hint] if hint else [])
     out.print(Text.assemble("Open ", (str(output), "bold")))
     print_json({**comparison.facts, "output": str(output)})
 
@@ -51,8 +57,24 @@ def _compared(
         data, ids = (one.objects(why).data, other.objects(why).data), (one.ids, other.ids)
         return compare(one.model, other.model, data=data, ids=ids, names=names)
     first, second = (folder.partition[[folder.places[name] for name in common]] for folder in (one, other))
-    alone = (len(one.ids) - len(common), len(other.ids) - len(common))
-    return compare(first, second, ids=common, names=names, alone=alone)
+    known = set(common)
+    rest, new = (
+        folder.partition[[place for name, place in folder.places.items() if name not in known]]
+        for folder in (one, other)
+    )
+    return compare(first, second, ids=common, names=names, alone=(rest, new))
+
+
+def _hint(one: ResultFolder, other: ResultFolder, comparison: Comparison | GroupChanges) -> str:
+    """The command that compares the groups themselves, if many objects are in only one of the results."""
+    if isinstance(comparison, GroupChanges):
+        return ""
+    n, whole = len(comparison), len(comparison) + max(comparison.alone)
+    matchable = all(comparing(folder.model) and not pairwise(folder.model) for folder in (one, other))
+    if n >= SHARED * whole or not matchable:
+        return ""
+    command = f"softecm compare {shlex.quote(str(one.path))} {shlex.quote(str(other.path))} --groups -o groups.html"
+    return f"The results share only {share_of(n, whole)} of their objects; compare the groups themselves: {command}"
 
 
 def _common_ids(one: ResultFolder, other: ResultFolder) -> list[str] | None:

@@ -23,6 +23,7 @@ from softecm.cli.source import ObjectSource
 from softecm.readers import ReadOptions
 from softecm.report import ReportData
 from softecm.report.fit import own_warnings, parameters, plain_parameters, scores
+from softecm.report.reasons import columns_set_aside
 from softecm.report.sections.base import finite
 from softecm.report.sections.columns import without_details
 from softecm.report.words import five_counts
@@ -75,6 +76,7 @@ def summary(
         "delta": finite(np.nan if getattr(model, "delta_", None) is None else float(model.delta_ or np.nan)),
         **fitted.search,
         "parameters": params,
+        "set_aside": sorted(columns_set_aside(model)),
         "scores": {} if loaded.labels is None else scores(source.shown(model), list(loaded.labels)),
         "warnings": messages,
         **({"links": fitted.links} if fitted.links else {}),
@@ -154,4 +156,8 @@ def say(out: Console, folder: Path, model: SoftECM, totals: PartitionTotals, sum
     out.print(Text.assemble("Open ", (str(folder / "report.html"), "bold")))
     if summary.get("streamed"):
         out.print(Text(f"All masses: {folder / 'partition.parquet'}", style="dim"))
-    out.print(Text(f"Assign new objects: softecm predict {shlex.quote(str(folder))} FILE", style="dim"))
+    name = shlex.quote(str(folder))
+    out.print(Text(f"Assign new objects: softecm predict {name} FILE", style="dim"))
+    can_calibrate = totals.focal.n_clusters > 1 and not summary["collapsed"] and not summary.get("streamed")
+    if summary["clusters_chosen"] and can_calibrate:
+        out.print(Text(f"Check how much another sample would change: softecm calibrate {name}", style="dim"))

@@ -35,7 +35,7 @@ from softecm.spaces.tables import ColumnChoice, Table, TableOptions
 SCALINGS = ("std", "range", "robust", "none")
 LEAST = 1e-9  # least share of the weight for a column, so that prototypes keep a value in it
 WEIGHTS = "Or give numbers, by column, or None, by which all count alike."
-SHOWN = 5  # names listed in a sentence
+LONGEST = 300  # characters of the names listed in a sentence
 HELD = 0.01  # share of the weight; a row whose observed columns have less is uncertain
 
 
@@ -330,9 +330,11 @@ def sentence(metric: Mixed, relevance: Relevance) -> str:
     numbers = "; numbers are measured in units of their spread within groups" if metric.scaling == SCALINGS[0] else ""
     if not aside:
         return f"every column is relevant to the groups{numbers}"
-    more = f" and {len(aside) - SHOWN} more" if len(aside) > SHOWN else ""
+    lengths = np.cumsum([len(f"{name!r}, ") for name in aside])
+    shown = [repr(name) for name in aside[: max(1, int((lengths <= LONGEST).sum()))]]
+    more = f" and {len(aside) - len(shown)} more" if len(aside) > len(shown) else ""
     verb = "are set aside" if relevance.trust == 1.0 else "count for less"
-    return f"columns that do not distinguish the groups {verb}: {', '.join(map(repr, aside[:SHOWN]))}{more}{numbers}"
+    return f"columns that do not distinguish the groups {verb}: {', '.join(shown)}{more}{numbers}"
 
 
 def floored(shares: Sequence[float]) -> tuple[float, ...]:

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from softecm._checks import is_number, make_frame
 from softecm._precision import Precision, with_unit
-from softecm._text import number_of, opening
+from softecm._text import number_of, opening, share_of
 from softecm.belief import CredalPartition, FocalSets
 from softecm.belief.assignments import belonging
 from softecm.explain.columns import Column, Numbers, Words, measured, readable, split_unit
@@ -25,6 +25,7 @@ DISTINCT = 100.0  # spreads within groups: larger differences are equivalent
 HAS, FITS, LIKE = " has ", " fits ", "; most like "  # what precedes and follows the name of a group in a sentence
 NORMAL = math.sqrt(math.pi / 2)  # ratio of standard and mean absolute deviation; of the errors of median and mean
 CLEARER = 0.2  # by which "around" or "far from" must beat the simpler "higher" or "lower"
+SIDE = 0.25  # minimum share of the others on either side of a group for a sentence to give both
 
 
 @dataclass(frozen=True)
@@ -53,6 +54,8 @@ class Trait:
         Standard deviation of the group's numbers, estimated from their mean distance to the median.
     error : float
         Standard error of ``here``; only for numbers.
+    sides : tuple of float
+        If many of the others are below, and many above the group's median: the medians of both.
     """
 
     group: str
@@ -69,6 +72,7 @@ class Trait:
     unit: str = ""
     spread: float = math.nan
     error: float = math.nan
+    sides: tuple[float, ...] = ()
 
     def __str__(self) -> str:
         if self.category is not None:
@@ -126,7 +130,11 @@ class Profiles(Sequence[Trait]):
             return f"too few others to compare with (at least {FEWEST} needed)"
         if not any(trait.group == group for trait in self):
             return f"too few to describe (at least {FEWEST} needed)"
-        return "outliers in different ways: no single column separates them" if group == "∅" else "nothing stands out"
+        return (
+            "outliers in different ways: no single column separates them"
+            if group == "∅"
+            else "nothing stands out by itself"
+        )
 
     def sentence(self, group: str, noun: str = "object") -> str:
         """Describe a group in one sentence: its size, its typical values, its difference from the nearest group.
@@ -140,7 +148,7 @@ class Profiles(Sequence[Trait]):
         'Group 1 has 20 objects (50%): spend 1010 € (others 5010 €).'
         """
         traits, size, total = self.of(group)[:IN_SENTENCE], self.sizes[group], sum(self.sizes.values())
-        counted = f"{number_of(size, noun)} ({100 * size / total:.0f}%)"
+        counted = f"{number_of(size, noun)} ({share_of(size, total)})"
         typical = "; ".join(_typical(trait) for trait in traits) or self.untold(group)
         name = f"{opening(self.words[group])}{HAS if group in self.groups else FITS}"
         return f"{name}{counted}: {typical}{self._unlike_nearest(group)}."
@@ -217,9 +225,13 @@ def _typical(trait: Trait) -> str:
     if trait.category is not None:
         return f"{name} {trait.category} {trait.here:.0%} (others {trait.elsewhere:.0%})"
     here, elsewhere = (_in_sentence(value, trait) for value in (trait.here, trait.elsewhere))
-    if trait.how in ("around", "far from"):
-        return f"{name} around {here}"
-    return f"{_before_value(trait.column)} {here} (others {elsewhere})"
+    if trait.how == "far from":
+        return f"{name} far from {elsewhere}"
+    others = [_in_sentence(value, trait) for value in trait.sides] or [elsewhere]
+    if here in others:
+        return f"{name} around {here}" if trait.how == "around" else f"{name} {trait.how}"
+    about = "around " if trait.sides else ""
+    return f"{_before_value(trait.column)} {here} (others {about}{' or '.join(others)})"
 
 
 def _before_value(column: str) -> str:
@@ -341,8 +353,12 @@ def _of_numbers(
             best, how = effect, name
     spread = NORMAL * float(np.abs(here - middle).mean())
     error = NORMAL * spread / math.sqrt(len(here))
+    both = [others[others < middle], others[others > middle]]
+    split = how == "around" and min(map(len, both)) >= SIDE * len(others)
+    sides = tuple(float(np.median(one)) for one in both) if split else ()
+    precision = column.precision
     return Trait(
-        group, column.name, how, *best, middle, elsewhere, precision=column.precision, spread=spread, error=error
+        group, column.name, how, *best, middle, elsewhere, precision=precision, spread=spread, error=error, sides=sides
     )
 
 

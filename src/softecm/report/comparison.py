@@ -42,6 +42,8 @@ class Comparison:
         Names of the two partitions.
     alone : tuple of int
         Number of objects only in the first, and only in the second: these are not compared.
+    absent : pair of arrays
+        Of these, as far as known, the number in each cluster of the first and of the second, outliers last.
     """
 
     first: CredalPartition
@@ -49,6 +51,7 @@ class Comparison:
     ids: Sequence[str]
     names: tuple[str, str]
     alone: tuple[int, int] = (0, 0)
+    absent: tuple[IntArray, IntArray] | None = None
 
     def __len__(self) -> int:
         return len(self.first)
@@ -88,12 +91,35 @@ class Comparison:
         same = np.flatnonzero((shared > 0) & (2 * shared >= smaller))
         return {ours[k]: theirs[k] for k in same}
 
+    @cached_property
+    def _counts(self) -> tuple[IntArray, IntArray]:
+        """The table of the first, with absent objects in a last column, and that of the second."""
+        tables = self.table, self.table.T
+        absent = self.absent or tuple(np.zeros(len(one), dtype=np.intp) for one in tables)
+        first, second = (np.column_stack([one, away]) for one, away in zip(tables, absent, strict=True))
+        return first, second
+
+    @cached_property
+    def _left(self) -> tuple[set[str], set[str]]:
+        """Groups of the first, and of the second, without a match, most of whose objects are not in the other."""
+        matched = set(self.matches), set(self.matches.values())
+        first, second = (
+            {name for name, row in zip(names, counts, strict=False) if 2 * row[-1] > row.sum()} - known
+            for names, counts, known in zip(self._groups, self._counts, matched, strict=True)
+        )
+        return first, second
+
     @property
     def splits(self) -> dict[str, list[str]]:
         """Groups of the first with at least a fifth of their objects in each of several groups of the second."""
         ours, theirs = self._groups
         shares = _shares(self.table)[:-1, :-1]
-        parts = {ours[j]: [theirs[k] for k in np.flatnonzero(shares[j] >= PART)] for j in range(len(ours))}
+        gone, new = self._left
+        parts = {
+            ours[j]: [theirs[k] for k in np.flatnonzero(shares[j] >= PART) if theirs[k] not in new]
+            for j in range(len(ours))
+            if ours[j] not in gone
+        }
         return {name: several for name, several in parts.items() if len(several) > 1}
 
     @property
@@ -101,20 +127,25 @@ class Comparison:
         """Groups of the second that hold at least half of several groups of the first."""
         ours, theirs = self._groups
         whole = _shares(self.table)[:-1, :-1] >= 0.5
-        origins = {theirs[k]: [ours[j] for j in np.flatnonzero(whole[:, k])] for k in range(len(theirs))}
+        gone, new = self._left
+        origins = {
+            theirs[k]: [ours[j] for j in np.flatnonzero(whole[:, k]) if ours[j] not in gone]
+            for k in range(len(theirs))
+            if theirs[k] not in new
+        }
         return {name: groups for name, groups in origins.items() if len(groups) > 1}
 
     @property
     def appeared(self) -> dict[str, str]:
         """Groups of the second without a match in the first, and where their objects were."""
         known = {*self.matches.values(), *(name for parts in self.splits.values() for name in parts)}
-        return _from_where(self.table.T, self.second, self.first, known, empty=self.alone[1] > 0)
+        return _from_where(self._counts[1], self.second, self.first, known, empty=self.alone[1] > 0)
 
     @property
     def vanished(self) -> dict[str, str]:
         """Groups of the first without a match in the second, and where their objects are."""
         known = {*self.matches, *(name for groups in self.merges.values() for name in groups)}
-        return _from_where(self.table, self.first, self.second, known, empty=self.alone[0] > 0)
+        return _from_where(self._counts[0], self.first, self.second, known, empty=self.alone[0] > 0)
 
     @cached_property
     def scores(self) -> dict[str, tuple[float, float, float]]:
@@ -157,8 +188,9 @@ class Comparison:
             lines.append("No group is split, merged, new or gone.")
         before, after = self.table[-1].sum(), self.table[:, -1].sum()
         if before or after:
+            among = f"Outliers among the {grouped(n)} objects in both" if both else "Outliers"
             lines.append(
-                f"Outliers: {grouped(before)} in {a}, {grouped(after)} in {b}, {grouped(self.table[-1, -1])} in both."
+                f"{among}: {grouped(before)} in {a}, {grouped(after)} in {b}, {grouped(self.table[-1, -1])} in both."
             )
         return lines
 
@@ -274,7 +306,7 @@ def compare(
     data: None = ...,
     ids: Ids = ...,
     names: Names = ...,
-    alone: tuple[int, int] = ...,
+    alone: tuple[int, int] | tuple[CredalPartition, CredalPartition] = ...,
 ) -> Comparison: ...
 
 
@@ -296,7 +328,7 @@ def compare(
     data: tuple[Data, Data] | None = None,
     ids: Any = None,
     names: Names = ("A", "B"),
-    alone: tuple[int, int] = (0, 0),
+    alone: tuple[int, int] | tuple[CredalPartition, CredalPartition] = (0, 0),
 ) -> Comparison | GroupChanges:
     """Compare two partitions of the same objects, or the groups of two models of different objects.
 
@@ -316,8 +348,9 @@ def compare(
         numbers from 1. For models, a pair of such sequences.
     names : pair of str, default=("A", "B")
         Names of the two partitions.
-    alone : pair of int, default=(0, 0)
-        Number of other objects, only in the first and only in the second (gone and new), to be reported.
+    alone : pair of int or of CredalPartition, default=(0, 0)
+        Other objects, only in the first and only in the second (gone and new), to be reported: their number, or their
+        partitions, by which a group most of whose objects are gone is known.
 
     Returns
     -------
@@ -352,7 +385,11 @@ def compare(
     if len(objects) != len(first):
         raise ValueError(f"ids must have one entry for each of the {len(first)} objects; got {len(objects)}.")
     first = first.rename(list(first.focal_sets.group_names))
-    return Comparison(first, _own_names(second, first), objects, called, alone)
+    places, second = _own_names(second, first)
+    if not isinstance(alone[0], CredalPartition) or not isinstance(alone[1], CredalPartition):
+        return Comparison(first, second, objects, called, alone)
+    absent = _counted(alone[0], np.arange(first.n_clusters), first), _counted(alone[1], places, second)
+    return Comparison(first, second, objects, called, (len(alone[0]), len(alone[1])), absent)
 
 
 def _partition(name: str, value: object) -> CredalPartition:
@@ -363,14 +400,17 @@ def _partition(name: str, value: object) -> CredalPartition:
 
 def _common(
     first: CredalPartition, second: CredalPartition
-) -> tuple[CredalPartition, CredalPartition, tuple[int, int]]:
-    """Return the objects of both by their ids, in the order of the first, and how many only one of them has."""
+) -> tuple[CredalPartition, CredalPartition, tuple[int, int] | tuple[CredalPartition, CredalPartition]]:
+    """Return the objects of both by their ids, in the order of the first, and those that only one of them has."""
     ours, theirs = _places(first), _places(second)
     both = [name for name in ours if name in theirs]
     if len(ours) != len(first) or len(theirs) != len(second) or not both:  # no names that identify objects
         return first, second, (0, 0)
-    alone = len(first) - len(both), len(second) - len(both)
-    return first[[ours[name] for name in both]], second[[theirs[name] for name in both]], alone
+    gone, new = (
+        one[[place for name, place in own.items() if name not in other]]
+        for one, own, other in ((first, ours, theirs), (second, theirs, ours))
+    )
+    return first[[ours[name] for name in both]], second[[theirs[name] for name in both]], (gone, new)
 
 
 def _places(partition: CredalPartition) -> dict[str, int]:
@@ -378,12 +418,18 @@ def _places(partition: CredalPartition) -> dict[str, int]:
     return {} if partition.ids is None else {str(name): i for i, name in enumerate(partition.ids)}
 
 
-def _own_names(second: CredalPartition, first: CredalPartition) -> CredalPartition:
-    """Renumber the second's clusters like the most similar ones of the first, under their own names."""
+def _own_names(second: CredalPartition, first: CredalPartition) -> tuple[IntArray, CredalPartition]:
+    """Renumber the second's clusters like the most similar ones of the first, under their own names; the new numbers."""
     matched, own = second.match(first), second.focal_sets.group_names
-    into = matching(second.pignistic(), first.pignistic()).tolist()
-    places = dict(zip(into, own, strict=True))
-    return matched.rename([places.get(k, f"no group {k + 1}") for k in range(matched.n_clusters)])
+    into = matching(second.pignistic(), first.pignistic())
+    places = dict(zip(into.tolist(), own, strict=True))
+    return into, matched.rename([places.get(k, f"no group {k + 1}") for k in range(matched.n_clusters)])
+
+
+def _counted(some: CredalPartition, places: IntArray, whole: CredalPartition) -> IntArray:
+    """Return the number of these objects by likeliest cluster of the whole, outliers last."""
+    rows = np.append(places, whole.n_clusters)[some.labels(outliers=-1)]
+    return np.bincount(rows, minlength=whole.n_clusters + 1)
 
 
 def _shares(counts: IntArray) -> FloatArray:
@@ -394,23 +440,24 @@ def _shares(counts: IntArray) -> FloatArray:
 def _from_where(
     counts: IntArray, of: CredalPartition, other: CredalPartition, known: set[str], *, empty: bool
 ) -> dict[str, str]:
-    """Return groups without a match, and in which groups of the other partition their objects are.
+    """Return groups without a match, and in which groups of the other partition their objects are, if not absent.
 
     ``empty``: include those without a compared object, because only one of the two has their objects.
     """
     names, places = of.focal_sets.cluster_names, (*other.focal_sets.cluster_names, "no group")
     rows = {name: row for name, row in zip(names, counts.tolist(), strict=False) if name not in known}
     return {
-        name: _in_groups(row, places) if any(row) else "none of its objects are"
+        name: _in_groups(row, places) if any(row[:-1]) else "none of its objects are"
         for name, row in rows.items()
         if any(row) or (empty and not name.startswith("no group "))
     }
 
 
 def _in_groups(counts: Sequence[int], places: Sequence[str]) -> str:
-    """Return how many objects are where, in decreasing order."""
+    """Return how many objects are where, in decreasing order; the last count is of absent ones."""
     most = sorted((k for k, count in enumerate(counts) if count), key=lambda k: -counts[k])
-    parts = [f"{counted(counts[k], 'is', 'are')} in {places[k]}" for k in most]
+    where = [*(f"in {place}" for place in places), "absent"]
+    parts = [f"{counted(counts[k], 'is', 'are')} {where[k]}" for k in most]
     return f"of its {grouped(sum(counts))} objects {listed(parts, 'and')}"
 
 

@@ -14,7 +14,7 @@ from scipy.optimize import linear_sum_assignment
 
 from softecm._atomic import write_text
 from softecm._checks import make_frame
-from softecm._text import grouped, number_of, opening, share_of
+from softecm._text import counted, grouped, number_of, opening, share_of
 from softecm.report.inputs import Comparing, Data, FloatArray, IntArray, names_of, pairwise
 from softecm.report.templating import render, render_page
 from softecm.spaces.views import n_objects
@@ -136,7 +136,9 @@ class GroupChanges:
     def details(self) -> list[str]:
         """Return the first objects of both that are in another group, if any."""
         named = ", ".join(f"{name} ({here} → {there})" for name, here, there in self.moved[:NAMED])
-        return [f"{len(self.moved)} objects of both are in another group: {named}"] if self.moved else []
+        more = f" and {grouped(len(self.moved) - NAMED)} more" if len(self.moved) > NAMED else ""
+        verb = counted(len(self.moved), "object of both is", "objects of both are")
+        return [f"{verb} in another group: {named}{more}"] if self.moved else []
 
     def to_frame(self, backend: str | None = None) -> Any:
         """Return a data frame, one row per group, with its share of the objects before and after."""

@@ -8,6 +8,7 @@ from itertools import combinations, pairwise
 from typing import ClassVar, NamedTuple, Self, cast
 
 import numpy as np
+import torch
 from numpy.typing import NDArray
 
 from softecm.belief import CredalPartition
@@ -69,6 +70,9 @@ class Explanation:
     kind: str = ""  # prefix of the parts' names: "steps"
     idle: tuple[str, ...] = ()  # columns that distinguish the two no better than noise
     nearest: tuple[tuple[int, float], ...] = ()  # other objects of a matrix, with their distances
+    otherwise: tuple[str, int] | None = (
+        None  # of an outlier: a column, and the cluster where it clearly is apart from that
+    )
 
     @property
     def negligible(self) -> float:
@@ -110,6 +114,10 @@ class Teller:
     def far(self, terms: FloatArray) -> list[tuple[str, float]]:
         """Return the largest contributions to a distance, with their shares."""
         return []
+
+    def most_deviating(self, terms: FloatArray) -> tuple[str, int] | None:
+        """Return the part that is farthest from all clusters, by terms (clusters, parts); None if none can be left out."""
+        return None
 
     def idle(self, a: int, b: int) -> list[str]:
         """Return what distinguishes a and b no better than noise."""
@@ -160,6 +168,12 @@ class Attributes(Teller):
         if self.noise is not None:
             terms = np.where(self.noise.aside, 0.0, terms)
         return _largest_shares([self.columns.name(key) for key in self.keys], terms, 3)
+
+    def most_deviating(self, terms: FloatArray) -> tuple[str, int] | None:
+        """Return the column that is farthest from all clusters, if at least two others have a weight."""
+        aside = np.zeros(len(self.keys), dtype=bool) if self.noise is None else self.noise.aside
+        j = int(np.where(aside, -1.0, terms.min(0)).argmax())
+        return (self.columns.name(self.keys[j]), j) if (~aside).sum() > 2 else None
 
 
 @dataclass(frozen=True)
@@ -338,6 +352,7 @@ def explanations(
         masses, own = partition.masses[row], values[i]
         best = int(masses.argmax())
         near = _own_set(best, partition.n_clusters, distances[i])
+        most = about.most_deviating(own[: partition.n_clusters]) if best == 0 else None
         explained[row] = Explanation(
             a + 1,
             b + 1,
@@ -349,8 +364,17 @@ def explanations(
             tuple(about.far(own[a])) if best == 0 or masses[0] > OUTLYING else (),
             about.kind,
             tuple(about.idle(a, b)) if a != b and best > 0 else (),
+            otherwise=None if most is None else _otherwise(model, own, *most),
         )
     return explained
+
+
+def _otherwise(model: Comparing, terms: FloatArray, name: str, j: int) -> tuple[str, int] | None:
+    """Return the column and the cluster, if without this term an object would clearly belong to one."""
+    d = torch.as_tensor(np.delete(terms, j, axis=1).sum(1))[None]
+    masses = model.model_.cost(like=d).select(0).shares(d).masses.double().numpy()
+    decision = CredalPartition(masses, model.partition_.focal_sets).decisions()
+    return (name, int(decision.columns[0])) if decision.words[0] == "clearly" else None
 
 
 def _own_set(column: int, n_clusters: int, distances: FloatArray) -> float | None:

@@ -122,7 +122,11 @@ def sentence(name: str, decision: Decision, explanation: Explanation, focal: Foc
     most = [f"{kind if '–' in part else _of_one(kind)}{part} ({share:.0%})" for part, share in explanation.far]
     far = listed(most, "and") if most else ""
     if decision.word == "nowhere":
-        return f"{place}: it is far from {a}, mostly in {far}." if far else f"{place}."
+        apart = ""
+        if explanation.otherwise is not None:
+            column, cluster = explanation.otherwise
+            apart = f" Apart from {column}, it looks like {focal.group_names[cluster - 1]}."
+        return f"{place}: it is far from {a}, mostly in {far}.{apart}" if far else f"{place}.{apart}"
     why = _pulled(explanation, a, b, kind, one=decision.word != "between")
     if explanation.distance_set is not None:
         nearest = f"it is closest to the prototype between {ends}"
@@ -148,9 +152,11 @@ def _pulled(explanation: Explanation, a: str, b: str, kind: str, *, one: bool) -
     """
     much = max(MUCH * sum(abs(part.pull) for part in explanation.parts), explanation.negligible)
     strongest = sorted(explanation.parts, key=lambda part: -abs(part.pull))
-    sides = {}
+    sides: dict[str, str] = {}
+    said: list[Part] = []
     for cluster, sign in ((a, 1.0), (b, -1.0)):
         named = [part for part in strongest if sign * part.pull > much][:MOST_NAMED]
+        said += named
         if named:
             plain = ("", f"closest to {cluster}")  # a view without further information
             names = listed([part.name if part.value in plain else _with_value(part) for part in named], "and")
@@ -161,12 +167,21 @@ def _pulled(explanation: Explanation, a: str, b: str, kind: str, *, one: bool) -
         nearer = explanation.distance_first <= explanation.distance_second
         yet = f"overall it is closer to {a}" if nearer else f"sets that contain {a} have more of its mass"
         return f"{sides[b]}, but {yet}"
+    middle = [part for part in strongest if part not in said and _as_argument(part) in explanation.to_set]
+    if list(sides) == [a] and middle:
+        keep = "keeps" if len(middle) == 1 else "keep"
+        sides[b] = f"but {listed([_with_value(part) for part in middle], 'and')} {keep} it midway to {b}"
     return ", ".join(sides.values())
 
 
 def _of_one(kind: str) -> str:
     """Return what a single part is called."""
     return kind.replace("steps", "step")
+
+
+def _as_argument(part: Part) -> str:
+    """Return a part as it is among the arguments for the prototype of an object's set."""
+    return f"{part.name}: {part.value}" if part.value else part.name
 
 
 def _with_value(part: Part) -> str:

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, NamedTuple, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from softecm._text import grouped, listed, number_of, plural
+from softecm._text import grouped, listed, number_of, opening, plural
 from softecm.belief.assignments import WORDS
 from softecm.plots.style import set_colors
-from softecm.report.inputs import FittedModel, FloatArray, every
+from softecm.report.inputs import FittedModel, every
 from softecm.report.sections.base import Json, Section
 
 if TYPE_CHECKING:
@@ -22,10 +22,11 @@ MOST_LINES = 160  # above, lines overlap
 QUITE = 0.5  # width of an interval above which resamples disagree
 NAMED, FEW = 3, 10  # such objects, named in a sentence, and in a table
 STABLE, LOOSE = 0.75, 0.5  # Jaccard indices: above the first a group is stable; below the second, it falls apart
+AGAIN, SOMETIMES, DISSOLVES = "found again", "not always found again", "dissolves"
 
 
 class Wide(NamedTuple):
-    """An object and the interval over refits of the probability of its group."""
+    """An object and the interval over refits of the probability of its group, or of its mass between groups."""
 
     name: str
     group: str
@@ -63,9 +64,10 @@ class Certainty(Section):
     def sentences(self) -> list[str]:
         """The results of the refits in plain words."""
         names, many = self.refits.before.focal_sets.group_names, plural(self.data.noun)
-        stability = dict(zip(names, self.refits.cluster_stability, strict=True))
-        stable = [name for name, value in stability.items() if value >= STABLE]
-        dissolving = [name for name, value in stability.items() if value < LOOSE]
+        groups: dict[str, list[str]] = {word: [] for word in (AGAIN, SOMETIMES, DISSOLVES)}
+        for name, value in zip(names, self.refits.cluster_stability, strict=True):
+            groups[_word(value)].append(name)
+        stable, uncertain, dissolving = groups.values()
         again = f"{len(stable)} of {len(names)} groups {'is' if len(stable) == 1 else 'are'}"
         again = "All groups are" if len(stable) == len(names) else again
         after = self.refits.coverage()["after"]
@@ -77,45 +79,50 @@ class Certainty(Section):
         if dissolving:
             them = "it" if len(dissolving) == 1 else "them"
             parts.append(f"In other samples {listed(dissolving, 'and')} would dissolve: don't rely on {them}.")
+        if uncertain:
+            is_ = "is" if len(uncertain) == 1 else "are"
+            parts.append(f"{opening(listed(uncertain, 'and'))} {is_} {SOMETIMES}.")
         if disputed := len(self._disputed):
             first = [f"{one.name} ({one.group}: from {one.low:.2f} to {one.high:.2f})" for one in self.widest[:NAMED]]
             most = ":" if disputed <= NAMED else ", most about"
             number = number_of(disputed, self.data.noun)
             parts.append(f"The resamples disagree about {number}{most} {', '.join(first)}.")
-        between = self.refits.before.decisions().words == "between"
-        return [*parts, self._between(between)] if between.any() else parts
+        return parts + self._between()
 
-    def _between(self, between: NDArray[np.bool_]) -> str:
-        """Return how many of the objects between groups remain there."""
-        many, sure = int(between.sum()), int((self.refits.said[0][between] > 0).sum())
-        lies = f"{number_of(many, self.data.noun)} {'lies' if many == 1 else 'lie'} between groups"
-        stays = int((self.refits.decisions().words[between] == "between").sum())
-        if stays == sure == many:
-            return f"{lies}, and the resamples confirm it."
-        return f"{lies}: for {grouped(sure)} the interval excludes 0, and {grouped(stays)} stay there in the resamples."
-
-    @cached_property
-    def _own(self) -> tuple[FloatArray, FloatArray, FloatArray]:
-        """Lower end, mean and upper end for each object's own cluster."""
-        labels = self.refits.before.labels()
-        own = (np.arange(len(labels)), labels)
-        return self.refits.lower[own], self.refits.memberships.mean(0)[own], self.refits.upper[own]
+    def _between(self) -> list[str]:
+        """Return how many objects lie between groups, how many of these the resamples confirm, and how many they add."""
+        before, after = (one.decisions().words == "between" for one in (self.refits.before, self.refits))
+        confirmed = before & after
+        confirmed[self._disputed] = False
+        many, sure, more = int(before.sum()), int(confirmed.sum()), int((after & ~before).sum())
+        parts = []
+        if many:
+            lies = f"{number_of(many, self.data.noun)} {'lies' if many == 1 else 'lie'} between groups"
+            rest = "" if sure == many else f" for {grouped(sure)} of them" if sure else " for none of them"
+            parts.append(f"{lies}, and the resamples confirm it{rest}.")
+        if more:
+            total, lie = number_of(int(after.sum()), self.data.noun), "lies" if after.sum() == 1 else "lie"
+            them = "it" if after.sum() == 1 else "them" if more == after.sum() else f"{grouped(more)} of them"
+            parts.append(
+                f"After calibration, {total} {lie} between groups: the resamples assign {them} to different groups."
+            )
+        return parts
 
     @cached_property
     def _disputed(self) -> list[int]:
-        """Objects with a group about which the resamples disagree, in decreasing order; no outliers."""
-        low, mean, high = self._own
-        in_group = self.refits.before.labels(outliers=-1) >= 0
-        order = np.lexsort((mean, (low - high).round(2)))
-        return [i for i in order.tolist() if in_group[i] and high[i] - low[i] > QUITE]
+        """Objects in a group, or between groups, about which the resamples disagree, in decreasing order; no outliers."""
+        low, high = self.refits.said
+        inside = self.refits.before.masses.argmax(1) > 0
+        order = np.lexsort((self.refits.object_stability, (low - high).round(2)))
+        return [i for i in order.tolist() if inside[i] and high[i] - low[i] > QUITE]
 
     @property
     def widest(self) -> list[Wide]:
-        """The objects about which the resamples disagree most."""
-        (low, _, high), labels = self._own, self.refits.before.labels()
-        names, ids = self.refits.before.focal_sets.group_names, self.data.ids
+        """The objects about which the resamples disagree most, each with the group or groups where the model has it."""
+        (low, high), sets = self.refits.said, self.refits.before.masses.argmax(1)
+        names, ids = self.refits.before.focal_sets.in_words(), self.data.ids
         rows = self._disputed[:FEW]
-        return [Wide(str(ids[i]), names[labels[i]], float(low[i]), float(high[i])) for i in rows]
+        return [Wide(str(ids[i]), names[sets[i]], float(low[i]), float(high[i])) for i in rows]
 
     @property
     def words(self) -> dict[str, dict[str, int]]:
@@ -128,11 +135,13 @@ class Certainty(Section):
 
     @cached_property
     def lines(self) -> list[Line]:
-        """Objects in decreasing certainty, each with its interval; a sample of many."""
-        low, mean, high = (np.clip(values, 0.0, 1.0) for values in self._own)
+        """Objects with a group in decreasing certainty, each with its interval; a sample of many."""
+        labels, (low, high) = self.refits.before.labels(), self.refits.said
+        mean = np.clip(self.refits.object_stability, 0.0, 1.0)
         order = np.lexsort((low, -mean))
+        order = order[self._has_group[order]]
         order = order[every(len(order), MOST_LINES)]
-        labels, colors = self.refits.before.labels(), set_colors(self.refits.before.focal_sets)
+        colors = set_colors(self.refits.before.focal_sets)
         step = WIDE / max(len(order), 1)
         return [
             Line(LEFT + (place + 0.5) * step, low[i], mean[i], high[i], colors[labels[i] + 1])
@@ -140,10 +149,18 @@ class Certainty(Section):
         ]
 
     @property
+    def _has_group(self) -> NDArray[np.bool_]:
+        """Whether the model assigns each object to a single group."""
+        columns = self.refits.before.masses.argmax(1)
+        single: NDArray[np.bool_] = (columns > 0) & (columns <= self.refits.before.n_clusters)
+        return single
+
+    @property
     def shown(self) -> str:
         """The number of objects in the figure, as text."""
-        whole = number_of(len(self.refits.before), self.data.noun)
-        return whole if len(self.lines) == len(self.refits.before) else f"{len(self.lines)} of {whole}"
+        count = int(self._has_group.sum())
+        whole = number_of(count, self.data.noun) + ("" if count == len(self._has_group) else " in a group")
+        return whole if len(self.lines) == count else f"{len(self.lines)} of {whole}"
 
     @property
     def groups(self) -> list[tuple[str, str, tuple[int, str, str]]]:
@@ -177,4 +194,4 @@ class Certainty(Section):
 
 
 def _word(value: float) -> str:
-    return "found again" if value >= STABLE else "dissolves" if value < LOOSE else "not always found again"
+    return AGAIN if value >= STABLE else DISSOLVES if value < LOOSE else SOMETIMES

@@ -38,6 +38,7 @@ MOST_RULES = 12  # above, too many to read
 MOST_ATTRIBUTES = 60
 MOST_COMPARED, FEWEST_COMPARED = 4_000, 500  # objects for comparing groups
 WORK = 6e5  # objects times columns times groups
+DEVIATIONS = "SD"  # the unit of series that are scaled to standard deviation 1
 MOST_STEPS, MOST_MEMBERS = 160, 24  # of drawn series
 
 
@@ -119,7 +120,7 @@ class GroupsSection(Section):
     @property
     def is_standardized(self) -> bool:
         """Whether each series has mean 0 and deviation 1, and so no unit."""
-        return standardized(self.data.series or ())
+        return is_standardized(self.data)
 
     @property
     def has_numbers(self) -> bool:
@@ -344,7 +345,9 @@ def profiled(data: ReportData) -> Profiles | None:
     if data.series is not None and len(data.series):
         rows = every(len(drawn), MOST_COMPARED)
         scale, unit = (100.0, "%") if data.noun == "sequence" else (1.0, "")  # shares of states are in percent
-        channels = [split_unit(name)[0] for name in data.channels] if standardized(data.series) else data.channels
+        scaled = is_standardized(data)
+        unit = DEVIATIONS if scaled else unit
+        channels = [split_unit(name)[0] for name in data.channels] if scaled else data.channels
         profiles = _of_series(drawn[rows], [scale * data.series[i] for i in rows], channels)
         if profiles is None:
             return None
@@ -358,17 +361,18 @@ def profiled(data: ReportData) -> Profiles | None:
     return _of_all(replace(profiles, traits=tuple(replace(t, unit=units[t.column]) for t in profiles)), data.partition)
 
 
+def is_standardized(data: ReportData) -> bool:
+    """Whether the objects are series with mean 0 and deviation 1 each."""
+    series = () if data.series is None else data.series
+    means, deviations = ([f(one, axis=0) for one in series] for f in (np.nanmean, np.nanstd))
+    return len(series) > 0 and np.allclose(np.concatenate(means), 0) and np.allclose(np.concatenate(deviations), 1)
+
+
 def _of_all(profiles: Profiles, partition: CredalPartition) -> Profiles:
     """Return a sample's profiles, with the sizes of groups among all objects."""
     counts = np.bincount(partition.masses.argmax(1), minlength=partition.masses.shape[1]).tolist()
     sizes = dict(zip(partition.focal_sets.labels(), counts, strict=True))
     return replace(profiles, sizes={group: sizes[group] for group in profiles.sizes})
-
-
-def standardized(series: Sequence[FloatArray]) -> bool:
-    """Whether each channel of each series has mean 0 and deviation 1."""
-    means, deviations = ([f(one, axis=0) for one in series] for f in (np.nanmean, np.nanstd))
-    return len(series) > 0 and np.allclose(np.concatenate(means), 0) and np.allclose(np.concatenate(deviations), 1)
 
 
 def ruled(data: ReportData) -> ExplanationTree | None:

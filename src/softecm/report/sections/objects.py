@@ -66,4 +66,4 @@ def _coarse(e: Explanation) -> Explanation:
     most = max(most, e.negligible) or 1.0
     parts = tuple(Part(p.name, "", "", "", round(COARSE * p.pull / most) / COARSE) for p in e.parts)
     far = tuple((name, round(share, 1)) for name, share in e.far)
-    return Explanation(e.first, e.second, math.nan, math.nan, parts, far=far)
+    return Explanation(e.first, e.second, math.nan, math.nan, parts, far=far, otherwise=e.otherwise)
