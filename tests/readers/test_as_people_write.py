@@ -288,6 +288,17 @@ def test_capitals_make_no_categories(tmp_path: Path) -> None:
     assert loaded(tmp_path, ["smokes,x", *rows], categorical=("smokes",)).data["smokes"].nunique() == 5
 
 
+def test_hyphens_spaces_and_accents_make_no_categories(tmp_path: Path) -> None:
+    plans = (
+        ["Off-Peak"] * 9
+        + ["off peak", "Offpeak", "Café"] * 3
+        + ["Cafe", "A-", "A+", "C", "C#", "1-2", "12x", "A-B", "AB"] * 4
+    )
+    found = loaded(tmp_path, ["plan,x", *(f"{plan},{i}.5" for i, plan in enumerate(plans))])
+    assert set(found.data["plan"]) == {"Off-Peak", "Cafe", "A-", "A+", "C", "C#", "1-2", "12x", "A-B", "AB"}
+    assert "(off peak, Offpeak = Off-Peak; Café = Cafe); --categorical plan" in found.notes[0]
+
+
 def test_new_files_are_read_as_the_first_one_was(tmp_path: Path) -> None:
     written = {
         "sales": Written(thousands=","),
@@ -318,6 +329,20 @@ def test_a_rare_word_like_a_frequent_one_is_asked_about(tmp_path: Path) -> None:
     note = next(note for note in notes if note.startswith("channel: are "))
     assert all(f"'{slip}' (1 row; " in note for slip in ("wbe", "stor"))
     assert "fax" not in note
+
+
+def test_few_rows_of_a_long_word_suffice_to_ask(tmp_path: Path) -> None:
+    asked = ["Premium"] * 19 + ["Premuim"] * 2 + ["Leeds Dock"] * 40 + ["Leeds Dokc"]
+    other = (
+        ["A1"] * 90 + ["A2"] * 2 + ["S"] * 60 + ["M"] * 2 + ["male"] * 70 + ["female"] * 4 + ["Club A", "Club B"] * 9
+    )
+    other += ["typical"] * 80 + ["atypical"] * 8 + ["1234"] * 50 + ["1243"]
+    rows = [f"{word},{i % 13}" for i, word in enumerate(asked + other)]
+    notes = loaded(tmp_path, ["kind,visits", *rows]).notes
+    assert notes == (
+        "kind: are 'Premuim' (2 rows; Premium 19), 'Leeds Dokc' (1 row; Leeds Dock 40) typos? If so, fix them in the "
+        "file; now they are separate categories.",
+    )
 
 
 def test_an_empty_first_sheet_names_the_others(tmp_path: Path) -> None:

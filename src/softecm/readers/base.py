@@ -53,7 +53,7 @@ class Written:
     thousands: str = ""  # the thousands separator
     unit: str = ""  # of money, percent or measures
     dates: str = ""  # the format
-    words: tuple[str, ...] = ()  # spellings, if others differ only in case
+    words: tuple[str, ...] = ()  # one spelling of each word, if some have several
     no_answer: tuple[str, ...] = ()  # words read as missing
 
 

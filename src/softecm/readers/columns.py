@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from softecm._precision import Precision, span_of
-from softecm._text import number_of, some_of
+from softecm._text import number_of, some_of, spelling_key
 from softecm._wording import option
 from softecm.readers.answers import in_order, known_order, levels_by_column, missing_remark, no_answers, without_gaps
 from softecm.readers.base import Column, Kind, Names, ReadError, ReadOptions, Sheet, Written, as_names, short
@@ -396,7 +396,8 @@ def _category(context: FileContext, name: str, column: pd.Series, *, may_be_id: 
     if len(spellings) and len(spellings) < distinct:
         alike = spelled_alike(words, spellings)
         remarks.append(
-            f"column {short(name)}: words that differ only in case are merged ({_merged(words, alike)}); "
+            f"column {short(name)}: words that differ only in case, hyphens, spaces, accents or final punctuation are "
+            f"merged ({_merged(words, alike)}); "
             f"{option('categorical', name)} keeps them separate."
         )
         words = alike
@@ -425,26 +426,30 @@ def _ordered(context: FileContext, name: str, column: pd.Series) -> Understood:
 
 
 def _spellings(words: pd.Series) -> tuple[str, ...]:
-    """Return the most frequent spelling of each word, if some differ only in case; else empty."""
+    """Return the most frequent spelling of each word, if some have several; else empty."""
     counts = words.value_counts()
     best: dict[str, str] = {}
     for word in counts.index:
-        best.setdefault(word.casefold(), word)
+        best.setdefault(spelling_key(word), word)
     return tuple(best.values()) if len(best) < len(counts) else ()
 
 
 def spelled_alike(words: pd.Series, spellings: tuple[str, ...]) -> pd.Series:
-    """Return words in the given spellings, ignoring case; others unchanged."""
+    """Return words in the given spellings; others unchanged."""
     if not spellings:
         return words
-    known = {word.casefold(): word for word in spellings}
-    return words.map(lambda word: word if word is None else known.get(word.casefold(), word))
+    known = {spelling_key(word): word for word in spellings}
+    alike = {word: known.get(spelling_key(word), word) for word in words.dropna().unique()}
+    return words.map(lambda word: alike.get(word))
 
 
 def _merged(words: pd.Series, alike: pd.Series) -> str:
     changed = words[(words != alike) & words.notna()]
-    pairs = dict.fromkeys(f"{short(old)}, {short(new)}" for old, new in zip(changed, alike[changed.index], strict=True))
-    return "; ".join(list(pairs)[:3])
+    merged: dict[str, dict[str, None]] = {}
+    for old, new in zip(changed, alike[changed.index], strict=True):
+        merged.setdefault(new, {})[short(old)] = None
+    listed = [f"{some_of(list(others), 5)} = {short(word)}" for word, others in merged.items()]
+    return "; ".join(listed[:3]) + (" …" if len(listed) > 3 else "")
 
 
 def stripped(column: pd.Series) -> pd.Series:

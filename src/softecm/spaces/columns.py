@@ -16,7 +16,7 @@ import narwhals.stable.v1 as nw
 import numpy as np
 from numpy.typing import NDArray
 
-from softecm._text import column_label, is_writable, place
+from softecm._text import column_label, is_writable, place, spelling_key
 from softecm.files.expected import POSITIVE, UNIT, Range, count, either, listed, maybe, number, plain, rules, text
 from softecm.files.values import Savable, own
 from softecm.spaces.base import LARGEST, ColumnKind
@@ -265,10 +265,10 @@ def to_float(value: Cell) -> float:
 
 
 class Positions(dict[Any, int]):
-    """The position of a value among levels, also if written differently (1, 1.0, "01"; True, "yes").
+    """The position of a value among levels, also if written differently (1, 1.0, "01"; True, "yes"; "Ex-wife", "ex wife").
 
     A value matches a level if it is the same text, otherwise the same number, otherwise (for two boolean levels) the
-    same truth value, and matches no other level. A value without a match is ``unseen``.
+    same truth value, otherwise another spelling, and matches no other level. A value without a match is ``unseen``.
 
     Examples
     --------
@@ -286,6 +286,7 @@ class Positions(dict[Any, int]):
         self.by_number = _once(map(_number, levels))
         truths = [_truth(level) for level in levels]
         self.by_truth = _once(truths) if set(truths) == {True, False} and len(truths) == 2 else {}
+        self.by_spelling = _once(map(spelling_key, levels))
 
     def __missing__(self, value: object) -> int:
         place = self.by_text.get(_text(value))
@@ -293,6 +294,8 @@ class Positions(dict[Any, int]):
             place = self.by_number.get(_number(value))
         if place is None:
             place = self.by_truth.get(_truth(value))
+        if place is None:
+            place = self.by_spelling.get(spelling_key(value))
         self[value] = self.unseen if place is None else place
         return self[value]
 
