@@ -42,6 +42,7 @@ from softecm.readers.hints import typo_hints
 from softecm.readers.numbers import are_few_of
 from softecm.readers.rows import without_total
 from softecm.readers.steps import step_hint
+from softecm.readers.units import Conversion, as_in_fit, unit_in_name
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -86,6 +87,9 @@ def understood(path: Path, sheet: Sheet, options: ReadOptions) -> Loaded:
     return Loaded(data, "table", ids, labels, tuple(table.columns), sheet.how, tuple(table.notes), table=frame)
 
 
+OWN_UNIT = r"[%‰°$€£¥₹]|\d\s*[^\W\d_]"  # in a cell
+
+
 @dataclass
 class _Table:
     """The columns so far: kinds, data of those to cluster by, ids and labels."""
@@ -118,6 +122,7 @@ class _Table:
         if options.id_column is None and _names_objects(frame, expected):
             options = replace(options, id_column=expected.id_column)
         aside = [name for name in (options.label_column, options.id_column) if name is not None]
+        frame, converted = _renamed_units(frame, expected)
         wanted = expected.among(context.path, [name for name in frame.columns if name not in aside])
         unused = [short(name) for name in expected.unused(list(frame.columns)) if name not in aside]
         if unused:
@@ -131,7 +136,8 @@ class _Table:
         for name in aside:
             self._set_aside(frame[name], options)
         for name, kind in wanted.items():
-            self._add(frame[name], _as_expected(context, frame[name], kind, expected))
+            understood = _as_expected(context, frame[name], kind, expected)
+            self._add(frame[name], converted[name](understood) if name in converted else understood)
 
     def _add(self, column: pd.Series, understood: Understood) -> None:
         is_id = understood.column.kind == "id"
@@ -210,6 +216,49 @@ def _as_expected(context: FileContext, column: pd.Series, kind: ColumnKind, expe
     except ReadError:
         understood = expected_column(context, column.where(column.isna()), kind, written)
     return replace(understood, remarks=())
+
+
+@dataclass(frozen=True)
+class _Renamed:
+    """A column of the fit that has another unit, and says so in its name."""
+
+    column: str
+    unit: str
+    to: str
+    way: Conversion
+
+    def __call__(self, understood: Understood) -> Understood:
+        """Convert the numbers, with a remark."""
+        if understood.values is None:
+            return understood
+        values = understood.values.map(self.way)
+        described = replace(understood.column, detail=shown(values))
+        remark = (
+            f"column {short(described.name)}: the numbers of {short(self.column, 40)} are converted to {self.to}"
+            f"{self.way.example(self.unit, self.to)}."
+        )
+        return Understood(values, described, (remark, *understood.remarks))
+
+
+def _renamed_units(frame: pd.DataFrame, expected: Expected) -> tuple[pd.DataFrame, dict[str, _Renamed]]:
+    """Return the table with the fit's names for columns in another unit, and how to convert these.
+
+    A column whose cells have a unit of their own is converted by that.
+    """
+    columns = [str(name) for name in frame.columns]
+    converted: dict[str, _Renamed] = {}
+    names: dict[str, str] = {}
+    for name, kind in zip(expected.names or (), expected.kinds, strict=False):
+        unit = expected.written.get(name, Written()).unit or unit_in_name(name)
+        if name in columns or kind != "number" or not unit:
+            continue
+        found = as_in_fit(name, unit, expected.unused(columns))
+        if found is not None and found[0] not in names:
+            column, way = found
+            names[column] = name
+            if is_plain(frame[column], "iuf") or not frame[column].astype(str).str.contains(OWN_UNIT).any():
+                converted[name] = _Renamed(column, unit_in_name(column), unit, way)
+    return (frame.rename(columns=names) if names else frame), converted
 
 
 def _names_objects(frame: pd.DataFrame, expected: Expected) -> bool:

@@ -499,15 +499,13 @@ def codes(cells: Cells, levels: Sequence[Cell]) -> NDArray[np.int64]:
     return out
 
 
-def first_of(cells: Cells, wanted: NDArray[np.bool_], most: int) -> list[Cell]:
-    """Return the first distinct values among the wanted cells."""
-    values: dict[Cell, None] = {}
+def rows_by_value(cells: Cells, wanted: NDArray[np.bool_]) -> list[tuple[Cell, list[int]]]:
+    """Return the distinct values among the wanted cells with their rows, the most frequent first."""
+    rows: dict[Cell, list[int]] = {}
     for start, part in cells.chunks():
-        for row in np.flatnonzero(wanted[start : start + len(part)]):
-            values[part[row]] = None
-            if len(values) == most:
-                return list(values)
-    return list(values)
+        for row in np.flatnonzero(wanted[start : start + len(part)]).tolist():
+            rows.setdefault(part[row], []).append(start + row)
+    return sorted(rows.items(), key=lambda item: -len(item[1]))
 
 
 def ranks(cells: Cells, levels: Sequence[Cell]) -> NDArray[np.float64]:
