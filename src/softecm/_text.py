@@ -101,7 +101,7 @@ def _letters(word: str) -> str:
 
 
 def spelling_key(word: object) -> str:
-    """Return what all spellings of a word have in common: no case, no accents, no final punctuation, nothing between letters.
+    """Return a word without what its spellings differ in: case, accents, final punctuation, hyphens, spaces.
 
     Examples
     --------

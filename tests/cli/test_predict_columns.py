@@ -105,7 +105,5 @@ def test_new_categories_are_named_with_their_rows(run: Run, members: pd.DataFram
     new = first.assign(size=["huge", "smallish", "tiny", "huge", *size[4:]])
     code, said, _ = predicted(run, new)
     assert code == 0, said
-    assert (
-        "3 of 120 objects have a category that was not in the fit: column 'size' in 3 ('huge' in 2: M-0, M-3; 'tiny' in 1: M-2)"
-        in " ".join(said.split())
-    )
+    assert "3 of 120 objects have a category that was not in the fit" in said
+    assert "column 'size' in 3 ('huge' in 2: M-0, M-3; 'tiny' in 1: M-2)." in said

@@ -8,6 +8,7 @@ import pytest
 
 from softecm import ReadingWarning, read_table
 from softecm._errors import ReadError
+from softecm.distances.auto import choose
 from softecm.readers import Expected, Loaded, ReadOptions, Written, read
 from softecm.readers.numbers import read_numbers
 
@@ -145,6 +146,30 @@ def test_what_may_be_an_answer_stays_one(tmp_path: Path, answers: tuple[str, ...
     lines = ["seen,size", *(f"{answers[i % len(answers)]},{i / 7:.2f}" for i in range(24))]
     found = loaded(tmp_path, lines)
     assert (set(found.data["seen"]), found.notes) == (set(answers), ())
+
+
+def test_texts_are_no_reason_to_cluster_by_the_date_alone(tmp_path: Path) -> None:
+    rows = [
+        f"F{i % 36},{1 + i % 28:02}/01/2024,the {i}th message is too long to name a thing,{i % 7}" for i in range(40)
+    ]
+    lines = ["ref,received,text,stars", *rows]
+    assert kinds(loaded(tmp_path, lines))["text"] == "id"
+    wanted = (
+        r"text holds texts, which are not compared, and only received remains to cluster by: .* To cluster by received "
+    )
+    for columns in (slice(0, 3), slice(1, 3)):
+        some = [",".join(line.split(",")[columns]) for line in lines]
+        with pytest.raises(ReadError, match=f"{wanted}alone, add --drop text\\.") as error:
+            loaded(tmp_path, some)
+        assert "npz" in str(error.value)
+        assert len(loaded(tmp_path, some, drop=("text",))) == 40
+    with pytest.raises(ReadError, match=r"column text holds texts, which are not compared: turn the texts into"):
+        loaded(tmp_path, [line.split(",")[2] for line in lines], delimiter="none")
+    frame = pd.DataFrame({"text": [row.split(",")[2] for row in rows], "stars": [i % 7 + 0.5 for i in range(40)]})
+    with pytest.warns(ReadingWarning, match="text holds texts, which are not compared, and only stars remains"):
+        choose(frame)
+    names = frame.assign(text=[f"Ann {i % 36} Lee" for i in range(40)])
+    assert choose(names).left_out.keys() == {"text"}
 
 
 def test_limits_of_detection_are_their_number(tmp_path: Path) -> None:

@@ -19,6 +19,7 @@ from softecm.readers.columns import is_text
 from softecm.readers.dates import TwoOrders, look_like_dates, read_dates
 from softecm.readers.frames import without_marks
 from softecm.readers.numbers import Ambiguous, MixedUnits, read_numbers
+from softecm.readers.table import check_not_texts
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -127,6 +128,7 @@ def _frame(source: object, options: ReadOptions) -> Loaded:
         raise ReadError(f"{FRAME} has no columns: there is nothing to cluster.")
     index, plain = frame.index, frame.reset_index(drop=True).set_axis([str(name) for name in frame.columns], axis=1)
     loaded = objects_of(FRAME, Sheet(without_marks(plain, options), {"format": "data frame"}, text=True), options)
+    check_not_texts(FRAME, loaded)
     if loaded.shape == "table":
         loaded.data.index = index.take(loaded.data.index)
     return loaded

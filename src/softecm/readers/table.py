@@ -14,6 +14,7 @@ from softecm._text import counted, some_of
 from softecm._wording import option
 from softecm.readers.answers import order_hints
 from softecm.readers.base import (
+    ATTRIBUTES,
     Column,
     Expected,
     Kind,
@@ -70,7 +71,8 @@ def understood(path: Path, sheet: Sheet, options: ReadOptions) -> Loaded:
     else:
         table.take_expected(sheet.frame, context, options.expected)
     if not table.data:
-        raise ReadError(_nothing_left(path, table.columns))
+        remark = _only_texts(table.columns, sheet.frame)
+        raise ReadError(f"{path}: {remark}" if remark else _nothing_left(path, table.columns))
     labels = sheet.labels if table.labels is None else words(table.labels)
     rows, frame = table.filled_rows(path), sheet.frame
     if len(rows) < len(frame):
@@ -187,6 +189,21 @@ class _Table:
             )
             self.notes.append(f"{one if len(empty) == 1 else several}{_text_left_out(self.columns)}")
         return np.flatnonzero(filled)
+
+
+def check_not_texts(path: Path, loaded: Loaded) -> None:
+    """Raise an error for a table whose texts are left out, so that hardly anything remains to cluster by."""
+    if loaded.table is not None and loaded.shape == "table" and (remark := _only_texts(loaded.columns, loaded.table)):
+        raise ReadError(f"{path}: {remark}")
+
+
+def _only_texts(columns: Sequence[Column], frame: pd.DataFrame) -> str:
+    from softecm.spaces.column_roles import FREE, are_texts, only_texts
+
+    free = [c.name for c in columns if c.kind == "left out" and c.detail.startswith(FREE)]
+    free += [c.name for c in columns if c.kind == "id" and not c.why]
+    others = {c.name: c.kind == "date" for c in columns if c.kind in ATTRIBUTES}
+    return only_texts([name for name in free if are_texts(frame[name])], others)
 
 
 def _text_left_out(columns: Sequence[Column]) -> str:
