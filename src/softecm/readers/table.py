@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from softecm._text import counted, some_of
+from softecm._text import counted, listed, some_of
 from softecm._wording import option
 from softecm.readers.answers import order_hints
 from softecm.readers.base import (
@@ -24,8 +24,10 @@ from softecm.readers.base import (
     ReadOptions,
     Sheet,
     Written,
+    as_names,
     check_names,
     existing,
+    own_names,
     short,
 )
 from softecm.readers.columns import (
@@ -34,6 +36,7 @@ from softecm.readers.columns import (
     expected_column,
     is_plain,
     missing_in,
+    repetitions,
     shown,
     stripped,
     understood_column,
@@ -81,7 +84,8 @@ def understood(path: Path, sheet: Sheet, options: ReadOptions) -> Loaded:
         table.keep(rows)
     ids = None
     if table.ids is not None:
-        ids = _ids(path, table.ids, options.id_column)
+        ids, remark = _ids(path, table.ids, options, context.copies)
+        table.notes += [remark] if remark else []
         table.notes += _unnamed(table.ids)
     elif int(frame.index[-1]) >= len(frame):
         ids = _numbered(frame.index)  # as in the file, although some rows are left out
@@ -330,18 +334,36 @@ def _unnamed(ids: pd.Series) -> list[str]:
     return [f"{count} no {short(ids.name)} and {called}."] if rows else []
 
 
-def _ids(path: Path, column: pd.Series, id_column: str | None) -> Names:
-    empty = column.isna()
+def _ids(path: Path, column: pd.Series, options: ReadOptions, copies: pd.Series | None) -> tuple[Names, str]:
+    """Return unique names of the rows, and a remark about copies of rows; raise an error for ids that repeat otherwise."""
+    id_column, empty = options.id_column, column.isna()
     if empty.any() and id_column is not None:
         row = int(column.index[empty][0]) + 1
         raise ReadError(f"column {id_column} of {path} names no object in row {row}: ids must not be missing.")
     names = words(stripped(column) if is_plain(column, "f") else column)
     names[empty] = "row " + _numbered(column.index[empty])
-    repeated = column[column.duplicated() & ~empty]
-    if len(repeated):
-        raise ReadError(
-            f"ids must be unique: {short(repeated.iloc[0])} comes more than once in column {id_column} of {path}. Give "
-            f"another {option('id_column')}, or leave it out to count rows; if each row is one time of a series, add "
-            f"{option('time')} and {option('value')}."
-        )
-    return names
+    repeated = column.duplicated() & ~empty
+    if not repeated.any():
+        return names, ""
+    copied = [str(int(row) + 1) for row in column.index[repeated] if copies is not None and copies[row]]
+    only_copies = len(copied) == int(repeated.sum())
+    remark = _remark_on_copies(copied, options) if copied else ""
+    if only_copies and id_column is None:
+        unique = own_names([str(name) for name in names])[0]
+        called = next(new for new, old in zip(unique, names, strict=True) if new != str(old))
+        return as_names(unique), f"{remark} Now they have names such as {called}."
+    other = (
+        f"Give another {option('id_column')}, or leave it out to count rows; if each row is one time of a series, add "
+        f"{option('time')} and {option('value')}."
+    )
+    remedies = [*([f"R{remark[1:]}"] if remark else []), *([] if only_copies else [other])]
+    raise ReadError(
+        f"ids must be unique: column {short(column.name)} of {path} repeats {repetitions(column)}. {' '.join(remedies)}"
+    )
+
+
+def _remark_on_copies(rows: Sequence[str], options: ReadOptions) -> str:
+    drop = option("drop_rows", ",".join([*options.drop_rows, *rows]))
+    one = f"row {rows[0]} repeats an earlier row exactly; {drop} leaves it out."
+    several = f"rows {listed(rows, 'and')} repeat earlier rows exactly; {drop} leaves them out."
+    return one if len(rows) == 1 else several
