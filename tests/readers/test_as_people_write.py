@@ -370,12 +370,23 @@ def test_few_rows_of_a_long_word_suffice_to_ask(tmp_path: Path) -> None:
     )
 
 
-def test_an_empty_first_sheet_names_the_others(tmp_path: Path) -> None:
+def test_the_only_sheet_with_data_is_read(tmp_path: Path) -> None:
     path = tmp_path / "book.xlsx"
-    with pd.ExcelWriter(path) as book:
-        pd.DataFrame().to_excel(book, sheet_name="cover", index=False)
-        pd.DataFrame({"a": range(9), "b": range(9)}).to_excel(book, sheet_name="data", index=False)
-    with pytest.raises(ReadError, match="the first sheet, cover, is empty: give --sheet with data"):
+    table = pd.DataFrame({"a": [i % 4 for i in range(9)], "b": range(9)})
+
+    def sheets(**frames: pd.DataFrame) -> None:
+        with pd.ExcelWriter(path) as book:
+            for name, frame in frames.items():
+                frame.to_excel(book, sheet_name=name, index=False)
+
+    sheets(cover=pd.DataFrame(), data=table, notes=pd.DataFrame({"a": []}))
+    found = read(path, ReadOptions())
+    assert (len(found), found.notes[0]) == (9, "the workbook's only sheet with data, data, is read.")
+    sheets(cover=pd.DataFrame(), data=table, more=table)
+    with pytest.raises(ReadError, match="the first sheet, cover, is empty: give --sheet with one of data, more"):
+        read(path, ReadOptions())
+    sheets(cover=pd.DataFrame(), notes=pd.DataFrame())
+    with pytest.raises(ReadError, match="has no sheet with data: cover, notes are empty"):
         read(path, ReadOptions())
 
 
