@@ -54,7 +54,8 @@ def read_table(source: object, *, like: Loaded | None = None, id: str | None = N
     Returns
     -------
     loaded : Loaded
-        ``data`` is the input of ``fit``, its rows labelled by the file's ids; ``ids``, ``labels``, ``columns`` (each
+        ``data`` is the input of ``fit``, its rows labelled by the file's ids, with the columns' units for reports in
+        ``data.attrs["units"]``; ``ids``, ``labels``, ``columns`` (each
         with its kind and reason), ``notes``.
 
     Raises
@@ -78,6 +79,8 @@ def read_table(source: object, *, like: Loaded | None = None, id: str | None = N
     loaded = _file(Path(fspath(source)), chosen) if isinstance(source, str | PathLike) else _frame(source, chosen)
     for note in loaded.notes:
         warn(note, ReadingWarning)
+    if loaded.shape == "table" and hasattr(loaded.data, "attrs"):
+        loaded.data.attrs["units"] = {c.name: c.written.unit for c in loaded.columns if c.written and c.written.unit}
     return replace(loaded, options=chosen)
 
 
