@@ -412,9 +412,9 @@ def _category(context: FileContext, name: str, column: pd.Series, *, may_be_id: 
             detail = "different in every row" if len(single) == n else "different in every row, copies aside"
             return Understood(None, Column(name, "id", detail, gaps))
     if not explicit and is_free_text(distinct, n):
-        remarks = (repeated_ids(words),) if may_be_id and distinct < n - gaps and is_id_name(name, first=True) else ()
+        remark = repeated_ids(words) if may_be_id and distinct < n - gaps and is_id_name(name, first=True) else ""
         described = Column(name, "left out", f"{FREE}: {distinct} different values", gaps)
-        return Understood(None, described, tuple(remark for remark in remarks if remark))
+        return Understood(None, described, (remark,) if remark else ())
     if not explicit and n > 1 and distinct <= 1 and gaps == 0:
         return Understood(None, Column(name, "left out", f"always {short(words.iloc[0])}", gaps))
     remarks = [_nearly_numbers(name, words), missing_remark(name, empty) if len(empty) else ""]

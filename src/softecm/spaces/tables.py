@@ -435,8 +435,8 @@ def warn_unseen(X: RawTable, unseen: Mapping[Name, NDArray[np.bool_]]) -> None:
             + some_of([place("row", i) if names is None else names[i] for i in where[: most + 1]], most)
             for value, where in values[:SHOWN_VALUES]
         ]
-        more = "; …" if len(values) > SHOWN_VALUES else ""
-        parts.append(f"{cells[name].label} in {int(marks.sum())} ({'; '.join(shown)}{more})")
+        rest = "; …" if len(values) > SHOWN_VALUES else ""
+        parts.append(f"{cells[name].label} in {int(marks.sum())} ({'; '.join(shown)}{rest})")
     more = len(unseen) - len(parts)
     parts += [f"{more} more columns"] if more > 0 else []
     n, k = len(rows), int(rows.sum())
