@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import unicodedata
 from collections.abc import Iterable, Sequence
 from difflib import get_close_matches
 
@@ -10,6 +11,9 @@ from difflib import get_close_matches
 COMMANDS = "\x00-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069"
 HIDDEN = re.compile(f"[{COMMANDS}]")
 HIDDEN_IN_LINES = re.compile(f"(?![\t\n])[{COMMANDS}]")
+ACCENTS = re.compile("(?<=[a-z])[\u0300-\u036f]+")  # of Latin letters: in other scripts they make other letters
+BETWEEN_LETTERS = re.compile(r"(?<=[^\W\d_])[\s_./'’\-‐‑–]+(?=[^\W\d_])")
+SHORT_CODE = 3  # letters; A-B and AB may differ
 
 
 def visible(text: str, *, lines: bool = False) -> str:
@@ -94,6 +98,23 @@ def closest(word: object, known: Iterable[str]) -> str:
 def _letters(word: str) -> str:
     """Return the letters of a word, without case and separators."""
     return re.sub(r"[\s_.-]+", "", word.lower())
+
+
+def spelling_key(word: object) -> str:
+    """Return a word without what its spellings differ in: case, accents, final punctuation, hyphens, spaces.
+
+    Examples
+    --------
+    >>> {spelling_key(word) for word in ("Off-Peak", "off peak", "Offpeak.")}, spelling_key("Café")
+    ({'offpeak'}, 'cafe')
+    >>> spelling_key("A-"), spelling_key("A B"), spelling_key("1-2")
+    ('a-', 'a b', '1-2')
+    """
+    plain = unicodedata.normalize("NFD", " ".join(str(word).casefold().split()))
+    plain = unicodedata.normalize("NFC", ACCENTS.sub("", plain))
+    if sum(map(str.isalpha, plain)) > SHORT_CODE:
+        plain = BETWEEN_LETTERS.sub("", plain)
+    return plain.rstrip(" .,;:!") or plain
 
 
 def shown_size(size: float) -> str:

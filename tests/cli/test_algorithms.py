@@ -119,6 +119,12 @@ def test_links_come_from_a_file(run, files, name):
             "1;2;apart\n1;99;apart",
             "links.csv, line 2: 99 is not an object of the file. Objects go by their ids, or rows from 1",
         ),
+        (
+            "1,2,apart\n1,99,apart\n98,2,together\n5,5,apart",
+            "links.csv, line 2: 99 is not an object of the file; line 3: 98 is not an object of the file; line 4: 5 is "
+            "linked to itself. Objects go by their ids",
+        ),
+        ("4,4,apart\n5,5,apart", "line 2: 5 is linked to itself. Correct or delete these 2 lines."),
         ("1,2,near", "links.csv holds no links: write lines such as 3,17,together"),
         ("1,2,apart\n1,3,near", "links.csv, line 2: a link is two objects and together or apart"),
         ("1,2", "links.csv, line 1: a link is two objects and together or apart"),

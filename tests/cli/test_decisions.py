@@ -13,6 +13,8 @@ from softecm import load_model
 from softecm.belief.assignments import WORDS
 from softecm.report import build
 
+from .conftest import Run
+
 CLEAR = 0.9
 
 
@@ -82,3 +84,16 @@ def test_a_threshold_that_makes_no_sense_is_refused_before_anything_is_read(run:
     assert code == 2
     assert "clear must be a belief above 0.5 and at most 1; got 0.0" in err
     assert not Path("found").exists()
+
+
+def test_no_groups_are_the_first_thing_that_is_said(run: Run) -> None:
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame(rng.normal(40, 3, (80, 3)), columns=["hours", "swaps", "tenure"])
+    frame.loc[[3, 9, 30], "hours"] = -999
+    frame.to_csv("staff.csv", index=False)
+    code, out, err = run("cluster", "staff.csv", "-c", "auto", "--n-init", 1)
+    assert code == 0, err
+    first = out.split("Warning: ")[1]
+    assert first.startswith("No groups stand apart"), out
+    assert "value (lowest is best)" in out
+    assert "Group 1 has" not in out

@@ -71,3 +71,39 @@ def test_only_new_columns_may_be_missing_ones_by_another_name() -> None:
     assert list(expected.among(Path("new.csv"), ["Beitrag", "Alter"])) == ["Vertrag", "Beitrag", "Alter"]
     with pytest.raises(ReadError, match=r"If its Verträge is the same in the same unit, rename it to Vertrag\."):
         expected.among(Path("new.csv"), ["Beitrag", "Alter", "Verträge"])
+
+
+def test_a_missing_column_is_no_reason_to_ask_where_another_is_renamed() -> None:
+    expected = Expected(("number",) * 5, names=("Fee", "Avg session", "Age", "Rate", "Share"), gaps=True)
+    with pytest.raises(
+        ReadError, match=r"the columns the model was fitted with; Fee not found among its columns\. If its Fees"
+    ):
+        expected.among(Path("new.csv"), ["Fees", "Age", "Rate", "Share"])
+
+
+def test_a_column_in_another_unit_of_the_same_quantity_is_converted(run: Run, members: pd.DataFrame) -> None:
+    first = members.assign(spend=[f"£{fee:.2f}" for fee in members["fee"]]).drop(columns="fee")
+    first.to_csv("pounds.csv", index=False)
+    code, _, err = run("cluster", "pounds.csv", "-c", 2, "--n-init", 2, "--missing", "-999", "-o", "found", "-qf")
+    assert code == 0, err
+    expected = pd.read_csv(Path("found/partition.csv"))["set"].tolist()
+    new = first.drop(columns="spend").assign(**{"Spend (pence)": (100 * members["fee"]).round().astype(int)})
+    code, said, sets = predicted(run, new)
+    assert (code, sets) == (0, expected), said
+    said = " ".join(said.split())
+    assert "column spend: the numbers of Spend (pence) are converted to £ (1 pence is 0.01 £)." in said
+    assert "-999 counts as missing, as in the fit; --missing changes it." in said
+    assert "times those of the fit" not in said
+
+
+def test_new_categories_are_named_with_their_rows(run: Run, members: pd.DataFrame) -> None:
+    size = np.where(members["age"] > 50, "large", "Small-ish")
+    first = members.assign(who=[f"M-{i}" for i in range(120)], size=size).drop(columns=["fee", "visits"])
+    first.to_csv("sizes.csv", index=False)
+    code, _, err = run("cluster", "sizes.csv", "-c", 2, "--n-init", 2, "-o", "found", "-qf")
+    assert code == 0, err
+    new = first.assign(size=["huge", "smallish", "tiny", "huge", *size[4:]])
+    code, said, _ = predicted(run, new)
+    assert code == 0, said
+    assert "3 of 120 objects have a category that was not in the fit" in said
+    assert "column 'size' in 3 ('huge' in 2: M-0, M-3; 'tiny' in 1: M-2)." in said

@@ -289,3 +289,23 @@ def test_the_command_for_a_long_table_works_as_it_stands(run: Run, tmp_path: Pat
     code, out, err = run("predict", "long-softecm", tmp_path / "long.csv")
     assert code == 0, err
     assert "Warning" not in out
+
+
+def test_a_matrix_with_names_in_rows_and_columns_is_compared_as_one(run: Run) -> None:
+    x = np.random.default_rng(0).normal(size=(14, 1)) + np.repeat([[0.0], [9.0]], 7, axis=0)
+    names = [f"machine {i}" for i in range(14)]
+    table = pd.DataFrame(np.abs(x - x.T).round(3), index=names, columns=names)
+    table.to_csv("swaps.csv")
+    code, out, err = run("cluster", "swaps.csv", "-c", 2)
+    assert code == 0, err
+    assert "14 columns: the dissimilarities to each object" in out
+    assert "metric: precomputed (the same names in rows and columns, and zeros on the diagonal" in " ".join(out.split())
+    assert "machine 3" not in out.split("metric:")[0]
+    table.iloc[0, 1] *= 1.001
+    table.to_csv("askew.csv")
+    code, _, err = run("cluster", "askew.csv", "-c", 2)
+    assert (code, "must be symmetric" in err) == (2, True)
+    table.iloc[0, 1] = table.iloc[1, 0]
+    table.to_csv("bare.csv", index=False)
+    code, out, err = run("cluster", "bare.csv", "-c", 2)
+    assert (code, out.strip(), "--metric precomputed" in err) == (2, "", True)

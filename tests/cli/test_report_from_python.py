@@ -9,7 +9,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from softecm import load_model
+from softecm import SoftECM, load_model, read_table
+from softecm.report import build
 
 Run = Callable[..., tuple[int, str, str]]
 OF_THE_FILE = re.compile(
@@ -40,6 +41,18 @@ def test_python_and_the_command_write_the_same_page(run: Run, two_groups: Path, 
     assert "How the file was read" not in pages[1]
     first, second = (re.sub(r"\n+", "\n", OF_THE_FILE.sub("", page)) for page in pages)
     assert first == second
+
+
+def test_a_report_from_python_has_the_units_of_the_file(tmp_path: Path) -> None:
+    rng = np.random.default_rng(0)
+    fee, rest = np.repeat([20.0, 90.0], 20) + rng.normal(0, 3, 40), np.repeat([5.0, 30.0], 20) + rng.normal(0, 1, 40)
+    frame = pd.DataFrame({"fee": [f"£{v:.2f}" for v in fee], "rest": [f"{v:.1f} min" for v in rest]})
+    data = read_table(frame).data
+    assert data.attrs == {"units": {"fee": "£", "rest": "min"}}
+    model = SoftECM(2, n_init=1, random_state=0).fit(data)
+    model.report(data, tmp_path / "own.html")
+    assert all(unit in (tmp_path / "own.html").read_text(encoding="utf-8") for unit in (" £", " min ("))
+    assert "£" not in build(model, pd.DataFrame(dict(data))).html
 
 
 def test_the_summary_of_a_streamed_file_has_the_keys_of_a_whole_one(run: Run, tmp_path: Path) -> None:

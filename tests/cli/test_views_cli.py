@@ -145,7 +145,7 @@ def test_sequences_of_states(tmp_path, run, shape):
         ),
         (
             lambda: pd.read_csv("patients.csv").replace("p3", "p4").to_csv("patients.csv", index=False),
-            "p4 comes more than once",
+            "repeats p4 (rows",
         ),
         (lambda: np.save("notes.npy", np.random.default_rng(1).normal(size=(5, 2))), "has 5 rows and patients.csv 24"),
         (lambda: np.save("notes.npy", np.zeros((N, 2, 2))), "one row of numbers per object"),

@@ -140,7 +140,7 @@ def test_unseen_categories_are_counted_aloud(tmp_path: Path, trained: Path, host
     ended, _ = predicted(trained, tmp_path / "new.csv")
     said = " ".join(ended.out.split())
     assert "2 of 3 objects have a category that was not in the fit" in said
-    assert "column 'code' in 2 ('7', 'seven'); column 'ok' in 1 ('maybe')" in said
+    assert "column 'code' in 2 ('7' in 1: x1; 'seven' in 1: x2); column 'ok' in 1 ('maybe' in 1: x1)" in said
     ended, _ = predicted(trained, tmp_path / "new.csv", "--json")
     assert "was not in the fit" in json.loads(ended.out)["warnings"][0]
     to_screen = softecm("predict", trained, tmp_path / "new.csv", "-o", "-")
@@ -303,7 +303,10 @@ def test_empty_columns_of_any_type_are_gaps(hostile_case: Count) -> None:
 def test_unseen_categories_are_warned_about(hostile_case: Count) -> None:
     model, table = fitted()
     new = table.assign(code=[f"{i}\x1b" if i < 6 else "1" for i in range(len(table))])
-    with pytest.warns(UnseenCategoryWarning, match=r"6 of 30 objects have .* column 'code' in 6 \('0\\x1b', .*, …\)"):
+    with pytest.warns(
+        UnseenCategoryWarning,
+        match=r"6 of 30 objects have .* column 'code' in 6 \('0\\x1b' in 1: row 1 \(X\[0\]\); .*\)",
+    ):
         model.predict_partition(new)
     with pytest.warns(UnseenCategoryWarning, match="1 of 1 object has a category"):
         model.predict(new.head(1))

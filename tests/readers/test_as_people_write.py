@@ -8,6 +8,7 @@ import pytest
 
 from softecm import ReadingWarning, read_table
 from softecm._errors import ReadError
+from softecm.distances.auto import choose
 from softecm.readers import Expected, Loaded, ReadOptions, Written, read
 from softecm.readers.numbers import read_numbers
 
@@ -145,6 +146,30 @@ def test_what_may_be_an_answer_stays_one(tmp_path: Path, answers: tuple[str, ...
     lines = ["seen,size", *(f"{answers[i % len(answers)]},{i / 7:.2f}" for i in range(24))]
     found = loaded(tmp_path, lines)
     assert (set(found.data["seen"]), found.notes) == (set(answers), ())
+
+
+def test_texts_are_no_reason_to_cluster_by_the_date_alone(tmp_path: Path) -> None:
+    rows = [
+        f"F{i % 36},{1 + i % 28:02}/01/2024,the {i}th message is too long to name a thing,{i % 7}" for i in range(40)
+    ]
+    lines = ["ref,received,text,stars", *rows]
+    assert kinds(loaded(tmp_path, lines))["text"] == "id"
+    wanted = (
+        r"text holds texts, which are not compared, and only received remains to cluster by: .* To cluster by received "
+    )
+    for columns in (slice(0, 3), slice(1, 3)):
+        some = [",".join(line.split(",")[columns]) for line in lines]
+        with pytest.raises(ReadError, match=f"{wanted}alone, add --drop text\\.") as error:
+            loaded(tmp_path, some)
+        assert "npz" in str(error.value)
+        assert len(loaded(tmp_path, some, drop=("text",))) == 40
+    with pytest.raises(ReadError, match=r"column text holds texts, which are not compared: turn the texts into"):
+        loaded(tmp_path, [line.split(",")[2] for line in lines], delimiter="none")
+    frame = pd.DataFrame({"text": [row.split(",")[2] for row in rows], "stars": [i % 7 + 0.5 for i in range(40)]})
+    with pytest.warns(ReadingWarning, match="text holds texts, which are not compared, and only stars remains"):
+        choose(frame)
+    names = frame.assign(text=[f"Ann {i % 36} Lee" for i in range(40)])
+    assert choose(names).left_out.keys() == {"text"}
 
 
 def test_limits_of_detection_are_their_number(tmp_path: Path) -> None:
@@ -288,6 +313,17 @@ def test_capitals_make_no_categories(tmp_path: Path) -> None:
     assert loaded(tmp_path, ["smokes,x", *rows], categorical=("smokes",)).data["smokes"].nunique() == 5
 
 
+def test_hyphens_spaces_and_accents_make_no_categories(tmp_path: Path) -> None:
+    plans = (
+        ["Off-Peak"] * 9
+        + ["off peak", "Offpeak", "Café"] * 3
+        + ["Cafe", "A-", "A+", "C", "C#", "1-2", "12x", "A-B", "AB"] * 4
+    )
+    found = loaded(tmp_path, ["plan,x", *(f"{plan},{i}.5" for i, plan in enumerate(plans))])
+    assert set(found.data["plan"]) == {"Off-Peak", "Cafe", "A-", "A+", "C", "C#", "1-2", "12x", "A-B", "AB"}
+    assert "(off peak, Offpeak = Off-Peak; Café = Cafe); --categorical plan" in found.notes[0]
+
+
 def test_new_files_are_read_as_the_first_one_was(tmp_path: Path) -> None:
     written = {
         "sales": Written(thousands=","),
@@ -320,12 +356,37 @@ def test_a_rare_word_like_a_frequent_one_is_asked_about(tmp_path: Path) -> None:
     assert "fax" not in note
 
 
-def test_an_empty_first_sheet_names_the_others(tmp_path: Path) -> None:
+def test_few_rows_of_a_long_word_suffice_to_ask(tmp_path: Path) -> None:
+    asked = ["Premium"] * 19 + ["Premuim"] * 2 + ["Leeds Dock"] * 40 + ["Leeds Dokc"]
+    other = (
+        ["A1"] * 90 + ["A2"] * 2 + ["S"] * 60 + ["M"] * 2 + ["male"] * 70 + ["female"] * 4 + ["Club A", "Club B"] * 9
+    )
+    other += ["typical"] * 80 + ["atypical"] * 8 + ["1234"] * 50 + ["1243"]
+    rows = [f"{word},{i % 13}" for i, word in enumerate(asked + other)]
+    notes = loaded(tmp_path, ["kind,visits", *rows]).notes
+    assert notes == (
+        "kind: are 'Premuim' (2 rows; Premium 19), 'Leeds Dokc' (1 row; Leeds Dock 40) typos? If so, fix them in the "
+        "file; now they are separate categories.",
+    )
+
+
+def test_the_only_sheet_with_data_is_read(tmp_path: Path) -> None:
     path = tmp_path / "book.xlsx"
-    with pd.ExcelWriter(path) as book:
-        pd.DataFrame().to_excel(book, sheet_name="cover", index=False)
-        pd.DataFrame({"a": range(9), "b": range(9)}).to_excel(book, sheet_name="data", index=False)
-    with pytest.raises(ReadError, match="the first sheet, cover, is empty: give --sheet with data"):
+    table = pd.DataFrame({"a": [i % 4 for i in range(9)], "b": range(9)})
+
+    def sheets(**frames: pd.DataFrame) -> None:
+        with pd.ExcelWriter(path) as book:
+            for name, frame in frames.items():
+                frame.to_excel(book, sheet_name=name, index=False)
+
+    sheets(cover=pd.DataFrame(), data=table, notes=pd.DataFrame({"a": []}))
+    found = read(path, ReadOptions())
+    assert (len(found), found.notes[0]) == (9, "the workbook's only sheet with data, data, is read.")
+    sheets(cover=pd.DataFrame(), data=table, more=table)
+    with pytest.raises(ReadError, match="the first sheet, cover, is empty: give --sheet with one of data, more"):
+        read(path, ReadOptions())
+    sheets(cover=pd.DataFrame(), notes=pd.DataFrame())
+    with pytest.raises(ReadError, match="has no sheet with data: cover, notes are empty"):
         read(path, ReadOptions())
 
 

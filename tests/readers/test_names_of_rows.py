@@ -86,3 +86,30 @@ def test_text_that_looks_like_numbers_is_read_alike(tmp_path: Path, ending: str)
         "count": "i",
         "mixed": "f",
     }
+
+
+@BOTH
+@pytest.mark.parametrize("ids", [NUMBERS, WORDS], ids=["numbers", "words"])
+def test_copies_of_rows_keep_the_ids_of_the_others(tmp_path: Path, ending: str, ids: list[object]) -> None:
+    rows = customers(ids)[:40]
+    twice = pd.concat([rows, rows.iloc[[3, 7]]], ignore_index=True)
+    found = read_as(tmp_path, ending, twice)
+    assert found.columns[0].kind == "id"
+    assert found.names == [*map(str, ids), f"{ids[3]} (2)", f"{ids[7]} (2)"]
+    note = "rows 41 and 42 repeat earlier rows exactly; --drop-rows 41,42 leaves them out."
+    assert f"{note} Now they have names such as {ids[3]} (2)." in found.notes
+    assert read_as(tmp_path, ending, twice, drop_rows=["41", "42"]).names == list(map(str, ids))
+    repeats = rf"repeats {ids[3]} \(rows 4 and 41\), {ids[7]} \(rows 8 and 42\)\."
+    with pytest.raises(ReadError, match=f"{repeats} R{note[1:-1]}"):
+        read_as(tmp_path, ending, twice, id_column="customer_id")
+    twice.loc[41, "spend"] = "1.5"
+    again = rf"{repeats} Row 41 repeats an earlier row exactly; --drop-rows 41 leaves it out\. Give another"
+    with pytest.raises(ReadError, match=again):
+        read_as(tmp_path, ending, twice, id_column="customer_id")
+
+
+def test_a_repeated_id_is_named(tmp_path: Path) -> None:
+    rows = customers(WORDS)[:40]
+    rows.loc[9, "customer_id"] = WORDS[2]
+    found = read_as(tmp_path, "csv", rows)
+    assert f"column customer_id does not name the rows, because it repeats {WORDS[2]} (rows 3 and 10)." in found.notes

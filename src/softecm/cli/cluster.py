@@ -101,7 +101,10 @@ def run(options: ClusterOptions) -> None:
         fitted = _fit(request, source, choice, err, pairs)
     if source.is_whole:
         codes = groups_of_codes(choice, source.loaded, fitted.model)
-        fitted = replace(fitted, warnings=(*far_values, *codes, *fitted.warnings))
+        of_data = (*far_values, *codes)
+        no_groups = request.count is None and fitted.model.partition_.n_clusters == 1  # to be said first
+        remarks = (*fitted.warnings, *of_data) if no_groups else (*of_data, *fitted.warnings)
+        fitted = replace(fitted, warnings=remarks)
     if options.links is not None and pairs is not None:
         fitted = links.with_satisfied_count(fitted, options.links, pairs)
     if request.is_default:

@@ -16,6 +16,8 @@ from softecm.cli.fitting import FittedFile
 from softecm.cli.problems import Problem
 from softecm.constraints import Constraints, check_constraints, groups_of, kept
 
+NO_OBJECT, SEVERAL = "is not an object of the file", "is the name of"
+MOST_BAD = 10  # bad lines that are listed
 #: What the third cell of a line may say.
 WORDS = {"together": 0, "must": 0, "must-link": 0, "apart": 1, "cannot": 1, "cannot-link": 1}
 
@@ -39,20 +41,24 @@ def read_links(file: Path, names: Sequence[str]) -> Constraints:
         place.setdefault(name, []).append(i)
     pairs: tuple[list[tuple[int, int]], list[tuple[int, int]]] = ([], [])
     lines: dict[tuple[int, int], int] = {}
+    bad: list[str] = []
     for number, cells in _lines(file):
         kind = WORDS.get(cells[2].lower()) if len(cells) == 3 else None
         if kind is None and number == 1 and len(cells) == 3:
             continue
-        if kind is None:
-            raise Problem(
-                f"{file}, line {number}: a link is two objects and together or apart, such as 3,17,together; got "
-                f"{','.join(cells)}."
-            )
-        ends = tuple(sorted(_object(file, number, cell, place) for cell in cells[:2]))
-        if ends[0] == ends[1]:
-            raise Problem(f"{file}, line {number}: {cells[0]} is linked to itself. Remove the line.")
+        mistake = _mistake(cells, kind, place)
+        if kind is None or mistake:
+            bad.append(f"line {number}: {mistake}")
+            continue
+        ends = sorted(place[cell][0] for cell in cells[:2])
         pairs[kind].append((ends[0], ends[1]))
         lines.setdefault((ends[0], ends[1]), number)
+    if bad:
+        first = ", ".join(list(place)[:3])
+        named = f" Objects go by their ids, or rows from 1 where there are none; the first are {first}."
+        naming = named if any(NO_OBJECT in line or SEVERAL in line for line in bad) else ""
+        remedy = f"Correct or delete {'this line' if len(bad) == 1 else f'these {len(bad)} lines'}."
+        raise Problem(f"{file}, {'; '.join(bad[:MOST_BAD])}{' …' if len(bad) > MOST_BAD else ''}.{naming} {remedy}")
     if not any(pairs):
         raise Problem(f"{file} holds no links: write lines such as 3,17,together.")
     _refuse_contradictions(file, pairs[0], pairs[1], lines, names)
@@ -71,16 +77,15 @@ def _lines(file: Path) -> list[tuple[int, list[str]]]:
     return [(number, [cell.strip() for cell in cells]) for number, cells in rows if any(map(str.strip, cells))]
 
 
-def _object(file: Path, line: int, name: str, place: Mapping[str, list[int]]) -> int:
-    at = place.get(name, [])
-    if len(at) == 1:
-        return at[0]
-    several = f"is the name of {len(at)} objects" if at else "is not an object of the file"
-    shown = ", ".join(list(place)[:3])
-    raise Problem(
-        f"{file}, line {line}: {name} {several}. Objects go by their ids, or rows from 1 where there are none; the "
-        f"first are {shown}."
-    )
+def _mistake(cells: Sequence[str], kind: int | None, place: Mapping[str, list[int]]) -> str:
+    """What is wrong with a line; empty where nothing is."""
+    if kind is None:
+        return f"a link is two objects and together or apart, such as 3,17,together; got {','.join(cells)}"
+    for name in cells[:2]:
+        at = place.get(name, [])
+        if len(at) != 1:
+            return f"{name} {SEVERAL} {len(at)} objects" if at else f"{name} {NO_OBJECT}"
+    return f"{cells[0]} is linked to itself" if cells[0] == cells[1] else ""
 
 
 def _refuse_contradictions(

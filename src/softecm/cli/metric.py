@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 
 ALL_OF_IT = 0.9  # of a group: the code makes it
 SOME_OF_IT = 0.25  # the same of the outliers
+MATRIX = "the same names in rows and columns, and zeros on the diagonal: a matrix of dissimilarities"
+ASYMMETRY = 0.01  # of a matrix with names, as a share of its largest number; an error if it is more than rounding
 GROUP = re.compile(r"(?<!['\w])(?:[Gg]roup |ω)([1-9]\d{0,5})\b")  # a group without a name in a sentence
 
 #: How ``--scale`` may have columns of numbers, and what is said of it.
@@ -59,6 +61,8 @@ def _for_objects(name: str, scale: str, loaded: Loaded, n_clusters: int | None) 
         _check_kind(name, loaded)
     if scale != "auto":
         return _scaled(name, loaded, scale)
+    if name == AUTO and _is_matrix(loaded):
+        return MetricChoice("precomputed", MATRIX)
     if name == SERIES_AUTO or (name == AUTO and of_series and kind_of(loaded.data) == "series"):
         return series_choice(loaded.data, n_clusters)
     if name != AUTO:
@@ -70,6 +74,22 @@ def _for_objects(name: str, scale: str, loaded: Loaded, n_clusters: int | None) 
     look = Look.of(loaded.data)  # which columns to take, the reader has said
     # Of a file read block by block only a sample is here, but its gaps were counted.
     return replace(look, gaps=look.gaps or bool(loaded.gaps)).choice()
+
+
+def _is_matrix(loaded: Loaded) -> bool:
+    """Whether a table is a matrix of dissimilarities by its names; refused if only its numbers say so."""
+    from softecm.spaces.base import look_like_dissimilarities, refuse_dissimilarities
+
+    frame = loaded.data
+    if loaded.shape != "table" or not hasattr(frame, "columns") or len(frame) != len(frame.columns) or loaded.gaps:
+        return False
+    if any(c.kind != "number" for c in loaded.columns if c.kind in ATTRIBUTES):
+        return False
+    numbers = np.asarray(frame, dtype=np.float64)
+    if loaded.ids is not None and loaded.names == [str(name) for name in frame.columns]:
+        return look_like_dissimilarities(numbers, ASYMMETRY)
+    refuse_dissimilarities(numbers)
+    return False
 
 
 def _for_views(name: str, scale: str, loaded: Loaded, n_clusters: int | None) -> MetricChoice:

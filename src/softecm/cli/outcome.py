@@ -132,7 +132,7 @@ def say(out: Console, folder: Path, model: SoftECM, totals: PartitionTotals, sum
     remarks(out, summary["warnings"])
     lines(out, [summary["links"]] if "links" in summary else [])
     if summary["clusters_chosen"]:
-        out.print(candidates_table(summary["candidates"], totals.focal.n_clusters))
+        out.print(candidates_table(summary["candidates"], totals.focal.n_clusters, summary["rule"]))
         out.print(Text(summary["clusters_chosen"] + "."))
     lines(out, summary["sentences"])
     finding = str(getattr(getattr(getattr(model, "model_", None), "metric", None), "finding", ""))
@@ -140,7 +140,7 @@ def say(out: Console, folder: Path, model: SoftECM, totals: PartitionTotals, sum
         out.print(Text(f"{finding[0].upper()}{finding[1:]}.", style="dim"))
     out.print(counts_table(model.focal_sets_, totals.objects.tolist()))
     group_sentences = summary["group_sentences"]
-    if len(group_sentences) > 1:
+    if totals.focal.n_clusters > 1:
         lines(
             out,
             [

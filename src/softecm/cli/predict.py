@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from rich.text import Text
 
-from softecm._text import visible
+from softecm._text import some_of, visible
 from softecm.belief.totals import PartitionTotals
 from softecm.cli.commands import PredictOptions
 from softecm.cli.fitting import user_messages
@@ -47,12 +47,17 @@ def run(options: PredictOptions) -> None:
     estimator = load(model)
     _check_views(estimator, model, views)
     with err.status(f"reading {file}"):
-        loaded = as_views(estimator, read(file, _as_trained(estimator, model, options.reading.options()), views))
+        own = options.reading.options()
+        reading = _as_trained(estimator, model, own)
+        loaded = as_views(estimator, read(file, reading, views))
+    if reading.missing and not own.missing:
+        note = f"{some_of(reading.missing)} counts as missing, as in the fit; --missing changes it."
+        loaded = replace(loaded, notes=(*loaded.notes, note))
     if of_series(estimator) and loaded.shape == "table":
         raise Problem(f"{model} compares series, and {file} was read as a table: add --id, --time and --value.")
     joined, clear = columns_beside(loaded, several(options.with_columns)), options.clear
     with mendable(ValueError, TypeError), warnings.catch_warnings(record=True, action="always") as caught:
-        partition = estimator.predict_partition(loaded.data)
+        partition = estimator.predict_partition(_with_names(loaded))
         table = partition_table(partition, loaded.names, clear, joined)
     messages = (*loaded.notes, *user_messages(caught))
     if to_stdout and not machine:
@@ -78,6 +83,13 @@ def run(options: PredictOptions) -> None:
         "warnings": list(messages),
     }
     print_json({**facts, "objects": _records(table)} if to_stdout else facts)
+
+
+def _with_names(loaded: Loaded) -> object:
+    """The objects, rows of a table under the names that messages use."""
+    is_frame = loaded.shape == "table" and hasattr(loaded.data, "set_axis")
+    names = [f"row {name}" for name in loaded.names] if loaded.ids is None else loaded.names
+    return loaded.data.set_axis(names, axis=0) if is_frame else loaded.data
 
 
 def _print(table: pd.DataFrame) -> None:

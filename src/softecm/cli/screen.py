@@ -108,7 +108,9 @@ def say_understood(out: Console, file: Path, loaded: Loaded, choice: MetricChoic
     if loaded.how:
         out.print(Text("  " + " · ".join(f"{k}: {v}" for k, v in loaded.how.items()), style="dim"))
     rows = columns_shown(loaded.columns)
-    if out.width < NARROW:
+    if choice.name == "precomputed" and loaded.shape == "table":
+        out.print(Text(f"  {number_of(len(loaded.data.columns), 'column')}: the dissimilarities to each object"))
+    elif out.width < NARROW:
         for name, kind, values, reason, gaps in rows:
             parts = [kind, *(part for part in (reason, values) if part), *([f"{gaps} missing"] if gaps else [])]
             out.print(Text(f"  {name}: {', '.join(parts)}", style="dim" if kind == "left out" else ""))

@@ -131,16 +131,13 @@ def _remarks(choice: Choice[SoftECM], cut_short: Sequence[int], candidates: Sequ
     return [f"{edge_remark(choice)}{stopped} For example -c 2-{2 * choice.n_clusters}."]
 
 
-def candidates_table(values: Mapping[str, float | None], chosen: int) -> Table:
+def candidates_table(values: Mapping[str, float | None], chosen: int, rule: str) -> Table:
     """Every number that was tried with its value, the chosen one bold."""
+    from softecm.selection.rules import RULES
+
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
     table.add_column("groups", justify="right")
-    known = [value for value in values.values() if value is not None]
-    if chosen == 1:
-        value_heading = "value"  # the best of these numbers was refused: its groups do not stand apart
-    else:
-        value_heading = f"value ({'lowest' if values[str(chosen)] == min(known) else 'highest'} is best)"
-    table.add_column(value_heading, justify="right")
+    table.add_column(f"value ({'lowest' if RULES[rule].smaller else 'highest'} is best)", justify="right")
     for c, value in values.items():
         mark = "bold" if int(c) == chosen else "dim"
         table.add_row(c, "merged or empty" if value is None else criterion(value), style=mark)

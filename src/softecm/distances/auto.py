@@ -24,8 +24,10 @@ from softecm.spaces.column_roles import (
     DIFFERENT,
     FREE,
     Stretched,
+    are_texts,
     emptied,
     left_out,
+    only_texts,
     reasons_against,
     stretched,
     stretched_message,
@@ -171,7 +173,16 @@ def _columns_left_out(X: object) -> dict[str, str]:
             f"footnotes. Otherwise remove such rows, or use {option('metric', 'mixed')}, which takes every column."
         )
     _warn_of_text(X, away)
+    if remark := _only_texts(X, away):
+        warn(remark, ReadingWarning)
     return away
+
+
+def _only_texts(X: Any, away: Mapping[str, str]) -> str:
+    """Return what to do if texts are left out and hardly anything remains."""
+    others = {str(c.name): c.dtype.is_temporal() for c in X.iter_columns() if c.name not in away}
+    words = [name for name, reason in away.items() if reason.startswith((FREE, DIFFERENT))]
+    return only_texts([name for name in words if are_texts(X.get_column(name).to_list())], others)
 
 
 def _warn_of_text(X: object, away: Mapping[str, str]) -> None:

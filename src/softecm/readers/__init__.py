@@ -26,7 +26,7 @@ from softecm.readers.delimited import read_delimited
 from softecm.readers.frames import read_arff, read_excel, read_feather, read_parquet
 from softecm.readers.rows import named_as_columns, without_blank, without_rows
 from softecm.readers.series import read_long, read_states, read_ts
-from softecm.readers.table import understood
+from softecm.readers.table import check_not_texts, understood
 from softecm.readers.views import Beside as Beside
 from softecm.readers.views import read_views
 
@@ -66,7 +66,13 @@ def read(path: Path, options: ReadOptions, beside: Beside | None = None) -> Load
         For anything the user can fix: the message says how.
     """
     if beside:
-        return read_views(path, beside, options, read)
+        return read_views(path, beside, options, _read)
+    loaded = _read(path, options)
+    check_not_texts(path, loaded)
+    return loaded
+
+
+def _read(path: Path, options: ReadOptions) -> Loaded:
     check_file(path)
     content = format_of(path).reader(path, options)
     loaded = content if isinstance(content, Loaded) else objects_of(path, content, options)

@@ -54,7 +54,7 @@ class Written:
     thousands: str = ""  # the thousands separator
     unit: str = ""  # of money, percent or measures
     dates: str = ""  # the format
-    words: tuple[str, ...] = ()  # spellings, if others differ only in case
+    words: tuple[str, ...] = ()  # one spelling of each word, if some have several
     no_answer: tuple[str, ...] = ()  # words read as missing
 
 
@@ -84,9 +84,12 @@ class Expected:
         names = columns if self.names is None else self.names
         relevant = [name for name in names if name not in self.optional]
         absent = [name for name in relevant if name not in columns]
-        hint = renamed(absent, self.unused(columns)) if absent else ""
-        if absent and (hint or not self.gaps or 2 * len(absent) > len(relevant)):
-            listed = some_of([short(name) for name in absent], 5)
+        unused = self.unused(columns)
+        other = [name for name in absent if closest(name, unused)]
+        hint = renamed(other, unused) if other else ""
+        too_many = not self.gaps or 2 * len(absent) > len(relevant)
+        if absent and (hint or too_many):
+            listed = some_of([short(name) for name in (absent if too_many else other)], 5)
             raise ReadError(
                 f"{path} must have the columns the model was fitted with; {listed} not found among its columns.{hint}"
             )

@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime as dt
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -12,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from softecm._precision import Precision, span_of
-from softecm._text import number_of, some_of
+from softecm._text import listed, number_of, some_of, spelling_key
 from softecm._wording import option
 from softecm.readers.answers import in_order, known_order, levels_by_column, missing_remark, no_answers, without_gaps
 from softecm.readers.base import Column, Kind, Names, ReadError, ReadOptions, Sheet, Written, as_names, short
@@ -76,6 +77,22 @@ class FileContext:
     #: Of columns declared ordered; empty: a known scale.
     levels: dict[str, tuple[str, ...]] = field(default_factory=dict)
     units: dict[str, UnitChoice] = field(default_factory=dict)  # the user's choice, by column
+    frame: pd.DataFrame | None = None
+
+    @cached_property
+    def copies(self) -> pd.Series | None:
+        """Which rows repeat an earlier one exactly; None if unknown."""
+        try:
+            return None if self.frame is None else self.frame.duplicated()
+        except TypeError:  # cells that can't be compared
+            return None
+
+    def without_copies(self, column: pd.Series) -> pd.Series:
+        """Return a column without the rows that repeat earlier ones exactly, if these are few and all that repeats in it."""
+        repeated = column.duplicated() & column.notna()
+        if not repeated.any() or not are_few_of(int(repeated.sum()), len(column)) or self.copies is None:
+            return column
+        return column if (repeated & ~self.copies).any() else column[~self.copies]
 
     @staticmethod
     def of(path: Path, sheet: Sheet, options: ReadOptions) -> FileContext:
@@ -86,7 +103,9 @@ class FileContext:
         levels = levels_by_column(path, list(frame.columns), options.ordinal)
         units = unit_choices(path, list(frame.columns), options.unit)
         first = str(frame.columns[0])
-        context = FileContext(path, options, sheet.text, first, decimal, formats, levels=levels, units=units)
+        context = FileContext(
+            path, options, sheet.text, first, decimal, formats, levels=levels, units=units, frame=frame
+        )
         if sheet.text and not formats.off:
             context.order = context._proved_order(frame)
         return context
@@ -232,12 +251,14 @@ def _recognised(name: str, column: pd.Series, context: FileContext, *, may_be_id
 
 def _number(context: FileContext, column: pd.Series, described: Column, *, may_be_id: bool) -> Understood:
     """Interpret a numeric column, unless it is constant or names the rows."""
-    from softecm.spaces.column_roles import BY_NAME, is_dense, number_names_rows
+    from softecm.spaces.column_roles import BY_NAME, is_dense, is_id_name, number_names_rows
 
     name, values, gaps = described.name, column.to_numpy(), described.gaps
     if len(column) > 1 and gaps == 0 and (values == column.iloc[0]).all():
         return Understood(None, Column(name, "left out", f"always {short(column.iloc[0])}"))
-    reason = number_names_rows(name, _whole_numbers(values) if gaps else values, first=name == context.first)
+    may_repeat = may_be_id and values.dtype.kind in "iu" and is_id_name(name, first=True)
+    single = context.without_copies(column).to_numpy() if may_repeat else values
+    reason = number_names_rows(name, _whole_numbers(values) if gaps else single, first=name == context.first)
     if reason and (reason == BY_NAME or (may_be_id and not gaps)):
         kind: Kind = "id" if may_be_id and are_few_of(gaps, len(values)) else "left out"
         many = ", but too many rows have none" if may_be_id and kind != "id" else ""
@@ -383,10 +404,15 @@ def _category(context: FileContext, name: str, column: pd.Series, *, may_be_id: 
     gaps, distinct, n = int(words.isna().sum()), int(words.nunique()), len(words)
     # Ids may be missing in some rows, such as that of a mean.
     may_lack = are_few_of(gaps, n) and is_id_name(name, first=name == context.first)
-    if not explicit and may_be_id and names_rows(distinct, n - gaps if may_lack else n):
-        return Understood(None, Column(name, "id", "different in every row", gaps))
+    if not explicit and may_be_id:
+        single = context.without_copies(words)
+        if names_rows(distinct, int(single.notna().sum()) if may_lack else len(single)):
+            detail = "different in every row" if len(single) == n else "different in every row, copies aside"
+            return Understood(None, Column(name, "id", detail, gaps))
     if not explicit and is_free_text(distinct, n):
-        return Understood(None, Column(name, "left out", f"{FREE}: {distinct} different values", gaps))
+        remark = repeated_ids(words) if may_be_id and distinct < n - gaps and is_id_name(name, first=True) else ""
+        described = Column(name, "left out", f"{FREE}: {distinct} different values", gaps)
+        return Understood(None, described, (remark,) if remark else ())
     if not explicit and n > 1 and distinct <= 1 and gaps == 0:
         return Understood(None, Column(name, "left out", f"always {short(words.iloc[0])}", gaps))
     remarks = [_nearly_numbers(name, words), missing_remark(name, empty) if len(empty) else ""]
@@ -394,7 +420,8 @@ def _category(context: FileContext, name: str, column: pd.Series, *, may_be_id: 
     if len(spellings) and len(spellings) < distinct:
         alike = spelled_alike(words, spellings)
         remarks.append(
-            f"column {short(name)}: words that differ only in case are merged ({_merged(words, alike)}); "
+            f"column {short(name)}: words that differ only in case, hyphens, spaces, accents or final punctuation are "
+            f"merged ({_merged(words, alike)}); "
             f"{option('categorical', name)} keeps them separate."
         )
         words = alike
@@ -403,6 +430,20 @@ def _category(context: FileContext, name: str, column: pd.Series, *, may_be_id: 
     written = Written(words=spellings, no_answer=tuple(empty.unique()))
     described = Column(name, "category", shown(words), gaps, why, written if written != Written() else None)
     return Understood(words, described, tuple(remark for remark in remarks if remark))
+
+
+def repeated_ids(column: pd.Series) -> str:
+    """Return a remark about a column that would name the rows if few of its names did not repeat; else ""."""
+    count = int((column.duplicated() & column.notna()).sum())
+    remark = f"column {short(column.name)} does not name the rows, because it repeats {repetitions(column)}."
+    return remark if are_few_of(count, len(column)) else ""
+
+
+def repetitions(column: pd.Series, most: int = 10) -> str:
+    """Return which names repeat, in which rows; the first of them."""
+    again = column[column.duplicated(keep=False) & column.notna()]
+    rows = {name: [str(int(row) + 1) for row in part.index] for name, part in again.groupby(again, sort=False)}
+    return some_of([f"{short(name)} (rows {listed(some, 'and')})" for name, some in rows.items()], most)
 
 
 def _answers(column: pd.Series) -> list[str]:
@@ -423,26 +464,30 @@ def _ordered(context: FileContext, name: str, column: pd.Series) -> Understood:
 
 
 def _spellings(words: pd.Series) -> tuple[str, ...]:
-    """Return the most frequent spelling of each word, if some differ only in case; else empty."""
+    """Return the most frequent spelling of each word, if some have several; else empty."""
     counts = words.value_counts()
     best: dict[str, str] = {}
     for word in counts.index:
-        best.setdefault(word.casefold(), word)
+        best.setdefault(spelling_key(word), word)
     return tuple(best.values()) if len(best) < len(counts) else ()
 
 
 def spelled_alike(words: pd.Series, spellings: tuple[str, ...]) -> pd.Series:
-    """Return words in the given spellings, ignoring case; others unchanged."""
+    """Return words in the given spellings; others unchanged."""
     if not spellings:
         return words
-    known = {word.casefold(): word for word in spellings}
-    return words.map(lambda word: word if word is None else known.get(word.casefold(), word))
+    known = {spelling_key(word): word for word in spellings}
+    alike = {word: known.get(spelling_key(word), word) for word in words.dropna().unique()}
+    return words.map(lambda word: alike.get(word))
 
 
 def _merged(words: pd.Series, alike: pd.Series) -> str:
     changed = words[(words != alike) & words.notna()]
-    pairs = dict.fromkeys(f"{short(old)}, {short(new)}" for old, new in zip(changed, alike[changed.index], strict=True))
-    return "; ".join(list(pairs)[:3])
+    merged: dict[str, dict[str, None]] = {}
+    for old, new in zip(changed, alike[changed.index], strict=True):
+        merged.setdefault(new, {})[short(old)] = None
+    listed = [f"{some_of(list(others), 5)} = {short(word)}" for word, others in merged.items()]
+    return "; ".join(listed[:3]) + (" …" if len(listed) > 3 else "")
 
 
 def stripped(column: pd.Series) -> pd.Series:

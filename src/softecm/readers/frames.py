@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
@@ -144,9 +144,7 @@ def _excel_frame(path: Path, options: ReadOptions, notes: list[str]) -> pd.DataF
     with pd.ExcelFile(path, engine=ENGINE) as book:
         names = [short(str(name)) for name in book.sheet_names]
         if options.sheet is None and len(names) > 1:
-            notes.append(
-                f"the workbook's first sheet, {names[0]}, is read; for {some_of(names[1:])} give {option('sheet')}."
-            )
+            wanted = _first_sheet(path, book, names, notes)
         if options.sheet is not None and options.sheet not in book.sheet_names:
             raise ReadError(
                 f"{path} has no sheet {options.sheet!r}: give one of {some_of(names)} with {option('sheet')}."
@@ -158,16 +156,34 @@ def _excel_frame(path: Path, options: ReadOptions, notes: list[str]) -> pd.DataF
         first = book.parse(wanted, header=None, nrows=MOST_ABOVE)
         above = _rows_above(first)
         frame = typed(parse(header=above))
-        if options.sheet is None and not len(frame) and len(names) > 1:
-            raise ReadError(
-                f"{path}: the first sheet, {names[0]}, is empty: give {option('sheet')} with {some_of(names[1:])}."
-            )
     if len(first):
         header = [str(name) if name == name else f"Unnamed: {j}" for j, name in enumerate(first.iloc[above])]
         frame.columns, duplicates = own_names(header)
         notes += duplicates
         notes += [f"the first {above} rows are above the table and skipped."] if above else []
     return frame
+
+
+def _first_sheet(path: Path, book: pd.ExcelFile, names: Sequence[str], notes: list[str]) -> int:
+    """Return the position of the first sheet, or of the only one with data, with a note; raise an error for several."""
+    if _has_rows(book, 0):
+        notes.append(
+            f"the workbook's first sheet, {names[0]}, is read; for {some_of(names[1:])} give {option('sheet')}."
+        )
+        return 0
+    filled = [k for k in range(1, len(names)) if _has_rows(book, k)]
+    if not filled:
+        raise ReadError(f"{path} has no sheet with data: {some_of(names)} are empty.")
+    if len(filled) > 1:
+        listed = some_of([names[k] for k in filled])
+        raise ReadError(f"{path}: the first sheet, {names[0]}, is empty: give {option('sheet')} with one of {listed}.")
+    notes.append(f"the workbook's only sheet with data, {names[filled[0]]}, is read.")
+    return filled[0]
+
+
+def _has_rows(book: pd.ExcelFile, sheet: int) -> bool:
+    """Whether a sheet holds more than one row, which may be names of columns."""
+    return len(book.parse(sheet, header=None, nrows=MOST_ABOVE).dropna(how="all")) > 1
 
 
 def _rows_above(first: pd.DataFrame) -> int:

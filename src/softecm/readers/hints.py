@@ -13,6 +13,7 @@ if TYPE_CHECKING:
 
 SHOWN = 3  # words that are listed
 OFTEN, RARE = 20, 20  # rows of the frequent word; its minimum ratio to the rare one
+LONG, OFTEN_LONG, RARE_LONG = 5, 15, 8  # letters of two words that differ by chance less often, and their limits
 MOST_LEVELS = 200  # words of a column: with more, it is hardly a category
 
 
@@ -38,16 +39,31 @@ def typo_hints(columns: Mapping[str, pd.Series]) -> list[str]:
 
 def _typos(column: pd.Series) -> list[str]:
     """Return rare words, each with its number of rows and the frequent word that it resembles."""
-    counts = {word: int(n) for word, n in column.value_counts().items() if isinstance(word, str) and word.isalpha()}
+    counts = {word: int(n) for word, n in column.value_counts().items() if isinstance(word, str)}
     if len(counts) > MOST_LEVELS:
         return []
-    frequent = {word: n for word, n in counts.items() if n >= OFTEN and len(word) > 2}
+    frequent = {word: n for word, n in counts.items() if n >= min(OFTEN, OFTEN_LONG)}
     typos = []
     for word, n in counts.items():
-        near = (other for other in frequent if RARE * n <= frequent[other] and _one_slip(word.lower(), other.lower()))
+        near = (
+            other for other, often in frequent.items() if RARE_LONG * n <= often and _is_typo(word, n, other, often)
+        )
         if (other := next(near, None)) is not None:
             typos.append(f"{short(word)!r} ({number_of(n, 'row')}; {short(other)} {frequent[other]})")
     return typos
+
+
+def _is_typo(rare: str, n: int, frequent: str, often: int) -> bool:
+    """Whether one slip makes a rare word of a frequent one; of several words, in one of these."""
+    a, b = rare.split(), frequent.split()
+    different = [pair for pair in zip(a, b, strict=False) if pair[0] != pair[1]]
+    if len(a) != len(b) or len(different) != 1:
+        return False
+    one, other = map(str.lower, different[0])
+    if not (one.isalpha() and other.isalpha() and len(other) > 2 and _one_slip(one, other)):
+        return False
+    is_long = min(len(one), len(other)) >= LONG and one[0] == other[0]
+    return often >= (OFTEN_LONG if is_long else OFTEN) and often >= (RARE_LONG if is_long else RARE) * n
 
 
 def _one_slip(a: str, b: str) -> bool:

@@ -19,6 +19,7 @@ from softecm.readers.columns import is_text
 from softecm.readers.dates import TwoOrders, look_like_dates, read_dates
 from softecm.readers.frames import without_marks
 from softecm.readers.numbers import Ambiguous, MixedUnits, read_numbers
+from softecm.readers.table import check_not_texts
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -53,7 +54,8 @@ def read_table(source: object, *, like: Loaded | None = None, id: str | None = N
     Returns
     -------
     loaded : Loaded
-        ``data`` is the input of ``fit``, its rows labelled by the file's ids; ``ids``, ``labels``, ``columns`` (each
+        ``data`` is the input of ``fit``, its rows labelled by the file's ids, with the columns' units for reports in
+        ``data.attrs["units"]``; ``ids``, ``labels``, ``columns`` (each
         with its kind and reason), ``notes``.
 
     Raises
@@ -77,6 +79,8 @@ def read_table(source: object, *, like: Loaded | None = None, id: str | None = N
     loaded = _file(Path(fspath(source)), chosen) if isinstance(source, str | PathLike) else _frame(source, chosen)
     for note in loaded.notes:
         warn(note, ReadingWarning)
+    if loaded.shape == "table" and hasattr(loaded.data, "attrs"):
+        loaded.data.attrs["units"] = {c.name: c.written.unit for c in loaded.columns if c.written and c.written.unit}
     return replace(loaded, options=chosen)
 
 
@@ -127,6 +131,7 @@ def _frame(source: object, options: ReadOptions) -> Loaded:
         raise ReadError(f"{FRAME} has no columns: there is nothing to cluster.")
     index, plain = frame.index, frame.reset_index(drop=True).set_axis([str(name) for name in frame.columns], axis=1)
     loaded = objects_of(FRAME, Sheet(without_marks(plain, options), {"format": "data frame"}, text=True), options)
+    check_not_texts(FRAME, loaded)
     if loaded.shape == "table":
         loaded.data.index = index.take(loaded.data.index)
     return loaded

@@ -10,10 +10,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from softecm._text import counted, some_of
+from softecm._text import counted, listed, some_of
 from softecm._wording import option
 from softecm.readers.answers import order_hints
 from softecm.readers.base import (
+    ATTRIBUTES,
     Column,
     Expected,
     Kind,
@@ -23,8 +24,10 @@ from softecm.readers.base import (
     ReadOptions,
     Sheet,
     Written,
+    as_names,
     check_names,
     existing,
+    own_names,
     short,
 )
 from softecm.readers.columns import (
@@ -33,6 +36,7 @@ from softecm.readers.columns import (
     expected_column,
     is_plain,
     missing_in,
+    repetitions,
     shown,
     stripped,
     understood_column,
@@ -42,6 +46,7 @@ from softecm.readers.hints import typo_hints
 from softecm.readers.numbers import are_few_of
 from softecm.readers.rows import without_total
 from softecm.readers.steps import step_hint
+from softecm.readers.units import Conversion, as_in_fit, unit_in_name
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -69,7 +74,8 @@ def understood(path: Path, sheet: Sheet, options: ReadOptions) -> Loaded:
     else:
         table.take_expected(sheet.frame, context, options.expected)
     if not table.data:
-        raise ReadError(_nothing_left(path, table.columns))
+        remark = _only_texts(table.columns, sheet.frame)
+        raise ReadError(f"{path}: {remark}" if remark else _nothing_left(path, table.columns))
     labels = sheet.labels if table.labels is None else words(table.labels)
     rows, frame = table.filled_rows(path), sheet.frame
     if len(rows) < len(frame):
@@ -78,12 +84,16 @@ def understood(path: Path, sheet: Sheet, options: ReadOptions) -> Loaded:
         table.keep(rows)
     ids = None
     if table.ids is not None:
-        ids = _ids(path, table.ids, options.id_column)
+        ids, remark = _ids(path, table.ids, options, context.copies)
+        table.notes += [remark] if remark else []
         table.notes += _unnamed(table.ids)
     elif int(frame.index[-1]) >= len(frame):
         ids = _numbered(frame.index)  # as in the file, although some rows are left out
     data = type(frame)({name: _plain(values) for name, values in table.data.items()}, index=frame.index)
     return Loaded(data, "table", ids, labels, tuple(table.columns), sheet.how, tuple(table.notes), table=frame)
+
+
+OWN_UNIT = r"[%‰°$€£¥₹]|\d\s*[^\W\d_]"  # in a cell
 
 
 @dataclass
@@ -118,6 +128,7 @@ class _Table:
         if options.id_column is None and _names_objects(frame, expected):
             options = replace(options, id_column=expected.id_column)
         aside = [name for name in (options.label_column, options.id_column) if name is not None]
+        frame, converted = _renamed_units(frame, expected)
         wanted = expected.among(context.path, [name for name in frame.columns if name not in aside])
         unused = [short(name) for name in expected.unused(list(frame.columns)) if name not in aside]
         if unused:
@@ -131,7 +142,8 @@ class _Table:
         for name in aside:
             self._set_aside(frame[name], options)
         for name, kind in wanted.items():
-            self._add(frame[name], _as_expected(context, frame[name], kind, expected))
+            understood = _as_expected(context, frame[name], kind, expected)
+            self._add(frame[name], converted[name](understood) if name in converted else understood)
 
     def _add(self, column: pd.Series, understood: Understood) -> None:
         is_id = understood.column.kind == "id"
@@ -183,6 +195,21 @@ class _Table:
         return np.flatnonzero(filled)
 
 
+def check_not_texts(path: Path, loaded: Loaded) -> None:
+    """Raise an error for a table whose texts are left out, so that hardly anything remains to cluster by."""
+    if loaded.table is not None and loaded.shape == "table" and (remark := _only_texts(loaded.columns, loaded.table)):
+        raise ReadError(f"{path}: {remark}")
+
+
+def _only_texts(columns: Sequence[Column], frame: pd.DataFrame) -> str:
+    from softecm.spaces.column_roles import FREE, are_texts, only_texts
+
+    free = [c.name for c in columns if c.kind == "left out" and c.detail.startswith(FREE)]
+    free += [c.name for c in columns if c.kind == "id" and not c.why]
+    others = {c.name: c.kind == "date" for c in columns if c.kind in ATTRIBUTES}
+    return only_texts([name for name in free if are_texts(frame[name])], others)
+
+
 def _text_left_out(columns: Sequence[Column]) -> str:
     """Return which text columns were excluded, and how to keep them."""
     from softecm.spaces.column_roles import FREE
@@ -210,6 +237,49 @@ def _as_expected(context: FileContext, column: pd.Series, kind: ColumnKind, expe
     except ReadError:
         understood = expected_column(context, column.where(column.isna()), kind, written)
     return replace(understood, remarks=())
+
+
+@dataclass(frozen=True)
+class _Renamed:
+    """A column of the fit that has another unit, and says so in its name."""
+
+    column: str
+    unit: str
+    to: str
+    way: Conversion
+
+    def __call__(self, understood: Understood) -> Understood:
+        """Convert the numbers, with a remark."""
+        if understood.values is None:
+            return understood
+        values = understood.values.map(self.way)
+        described = replace(understood.column, detail=shown(values))
+        remark = (
+            f"column {short(described.name)}: the numbers of {short(self.column, 40)} are converted to {self.to}"
+            f"{self.way.example(self.unit, self.to)}."
+        )
+        return Understood(values, described, (remark, *understood.remarks))
+
+
+def _renamed_units(frame: pd.DataFrame, expected: Expected) -> tuple[pd.DataFrame, dict[str, _Renamed]]:
+    """Return the table with the fit's names for columns in another unit, and how to convert these.
+
+    A column whose cells have a unit of their own is converted by that.
+    """
+    columns = [str(name) for name in frame.columns]
+    converted: dict[str, _Renamed] = {}
+    names: dict[str, str] = {}
+    for name, kind in zip(expected.names or (), expected.kinds, strict=False):
+        unit = expected.written.get(name, Written()).unit or unit_in_name(name)
+        if name in columns or kind != "number" or not unit:
+            continue
+        found = as_in_fit(name, unit, expected.unused(columns))
+        if found is not None and found[0] not in names:
+            column, way = found
+            names[column] = name
+            if is_plain(frame[column], "iuf") or not frame[column].astype(str).str.contains(OWN_UNIT).any():
+                converted[name] = _Renamed(column, unit_in_name(column), unit, way)
+    return (frame.rename(columns=names) if names else frame), converted
 
 
 def _names_objects(frame: pd.DataFrame, expected: Expected) -> bool:
@@ -264,18 +334,36 @@ def _unnamed(ids: pd.Series) -> list[str]:
     return [f"{count} no {short(ids.name)} and {called}."] if rows else []
 
 
-def _ids(path: Path, column: pd.Series, id_column: str | None) -> Names:
-    empty = column.isna()
+def _ids(path: Path, column: pd.Series, options: ReadOptions, copies: pd.Series | None) -> tuple[Names, str]:
+    """Return unique names of the rows, and a remark about copies of rows; raise an error for ids that repeat otherwise."""
+    id_column, empty = options.id_column, column.isna()
     if empty.any() and id_column is not None:
         row = int(column.index[empty][0]) + 1
         raise ReadError(f"column {id_column} of {path} names no object in row {row}: ids must not be missing.")
     names = words(stripped(column) if is_plain(column, "f") else column)
     names[empty] = "row " + _numbered(column.index[empty])
-    repeated = column[column.duplicated() & ~empty]
-    if len(repeated):
-        raise ReadError(
-            f"ids must be unique: {short(repeated.iloc[0])} comes more than once in column {id_column} of {path}. Give "
-            f"another {option('id_column')}, or leave it out to count rows; if each row is one time of a series, add "
-            f"{option('time')} and {option('value')}."
-        )
-    return names
+    repeated = column.duplicated() & ~empty
+    if not repeated.any():
+        return names, ""
+    copied = [str(int(row) + 1) for row in column.index[repeated] if copies is not None and copies[row]]
+    only_copies = len(copied) == int(repeated.sum())
+    remark = _remark_on_copies(copied, options) if copied else ""
+    if only_copies and id_column is None:
+        unique = own_names([str(name) for name in names])[0]
+        called = next(new for new, old in zip(unique, names, strict=True) if new != str(old))
+        return as_names(unique), f"{remark} Now they have names such as {called}."
+    other = (
+        f"Give another {option('id_column')}, or leave it out to count rows; if each row is one time of a series, add "
+        f"{option('time')} and {option('value')}."
+    )
+    remedies = [*([f"R{remark[1:]}"] if remark else []), *([] if only_copies else [other])]
+    raise ReadError(
+        f"ids must be unique: column {short(column.name)} of {path} repeats {repetitions(column)}. {' '.join(remedies)}"
+    )
+
+
+def _remark_on_copies(rows: Sequence[str], options: ReadOptions) -> str:
+    drop = option("drop_rows", ",".join([*options.drop_rows, *rows]))
+    one = f"row {rows[0]} repeats an earlier row exactly; {drop} leaves it out."
+    several = f"rows {listed(rows, 'and')} repeat earlier rows exactly; {drop} leaves them out."
+    return one if len(rows) == 1 else several

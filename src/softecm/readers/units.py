@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
+from softecm._text import spelling_key
 from softecm._wording import option
 from softecm.readers.base import ReadError, existing, short
 
@@ -51,14 +52,15 @@ SCALES: tuple[Mapping[str, float], ...] = (
     {"‰": 1, "%": 10},
     {"$": 1, "US$": 1, "USD": 1, "k$": 1e3},
     {"€": 1, "EUR": 1, "k€": 1e3, "T€": 1e3, "TEUR": 1e3},
-    {"£": 1, "GBP": 1, "k£": 1e3},
+    {"£": 1, "GBP": 1, "k£": 1e3, "p": 0.01, "pence": 0.01, "penny": 0.01},
     *({"₹": 1, "INR": 1, "Rs": 1, "Rs.": 1}, {"kr": 1, "kr.": 1}, {"zł": 1, "PLN": 1}, {"Kč": 1, "CZK": 1}),
     {"°C": 1, "°F": 5 / 9},
 )
 PERCENT = {"%": 100, "‰": 1000}
 FREEZING = {"°F": -160 / 9}  # origin of a scale, in the first unit of its quantity
 SQUARES = {"mm2": "mm²", "cm2": "cm²", "m2": "m²", "km2": "km²", "m3": "m³"}
-DETACHED = {"t", "d"}  # written without a space, 3d and 2t have other meanings
+CENTS = ("c", "ct", "cent", "cents")  # of the currency that they are compared with
+DETACHED = {"t", "d", "p"}  # written without a space, 3d and 2t have other meanings
 
 
 class Unit(NamedTuple):
@@ -107,6 +109,12 @@ class Conversion:
 SAME = Conversion(1.0)
 
 
+def _cents(unit: str, other: Unit | None) -> Unit | None:
+    """Return cents as a unit of another unit's currency."""
+    has_cents = other is not None and other.quantity in (UNITS["$"].quantity, UNITS["€"].quantity)
+    return Unit(other.quantity, 0.01) if other and has_cents and unit.casefold() in CENTS else None
+
+
 def conversion(unit: str, to: str) -> Conversion | None:
     """Return the conversion; None without a fixed factor.
 
@@ -118,6 +126,7 @@ def conversion(unit: str, to: str) -> Conversion | None:
     if unit == to or (len(unit) > 2 and unit.casefold().rstrip("s.") == to.casefold().rstrip("s.")):
         return SAME
     one, other = known_unit(unit), known_unit(to)
+    one, other = one or _cents(unit, other), other or _cents(to, one)
     if one is None or other is None or one.quantity != other.quantity:
         return None
     return Conversion(one.size / other.size, (one.zero - other.zero) / other.size)
@@ -161,7 +170,27 @@ def unit_in_name(name: str) -> str:
     ('kg', 'km/h', '')
     """
     match = re.search(r"[(\[]([^()\[\]]+)[)\]]\s*$", name)
-    return match[1] if match and known_unit(match[1]) else ""
+    return match[1] if match and (known_unit(match[1]) or match[1].casefold() in CENTS) else ""
+
+
+def as_in_fit(name: str, unit: str, columns: Sequence[str]) -> tuple[str, Conversion] | None:
+    """Return the column that is one of the fit's in another unit, by its name, and the conversion; None if none is.
+
+    Examples
+    --------
+    >>> as_in_fit("spend", "£", ["visits", "spend (pence)"]), as_in_fit("spend (USD)", "", ["Spend (cents)"])
+    (('spend (pence)', Conversion(factor=0.01, shift=0.0)), ('Spend (cents)', Conversion(factor=0.01, shift=0.0)))
+    """
+    for column in columns:
+        way = conversion(unit_in_name(column), unit or unit_in_name(name))
+        if way is not None and _without_unit(column) == _without_unit(name):
+            return column, way
+    return None
+
+
+def _without_unit(name: str) -> str:
+    unit = unit_in_name(name)
+    return spelling_key(name.rstrip()[: -len(unit) - 2] if unit else name)
 
 
 def unit_remark(name: str, unit: str, before: str, values: pd.Series) -> str:

@@ -87,7 +87,8 @@ def build(
     candidates, candidates_note : optional
         Candidate numbers of groups with their values (None if clusters merged), and how one was selected.
     columns : sequence of softecm.readers.Column, optional
-        The kind of each column of a file and its reason, including units; by default as used by the model.
+        The kind of each column of a file and its reason, including units; by default as used by the model, with the
+        units that :func:`softecm.read_table` left in the data frame.
     values : bool, default True
         False for a report without cells, names of objects and prototypes: it shows only masses, sets, the names of
         columns and which of them distinguish the groups.
@@ -108,6 +109,8 @@ def build(
     (('x', 'y'), 2)
     """
     known = ids_of(X, getattr(model, "left_out_", None))
+    units = {c.name: c.written.unit for c in columns or () if c.written is not None}
+    units = units or dict((getattr(X, "attrs", None) or {}).get("units", {}))  # of read_table
     X = as_plain(without(X, getattr(model, "left_out_", None)))
     shown = partition if partition is not None else _partition(model, X)
     if X is not None and len(shown) != n_objects(X):
@@ -117,7 +120,6 @@ def build(
         )
     scored = fit.scores(shown, labels) if scores is None else scores
     called = inputs.names_of(X, len(shown), next((one for one in (names, ids) if one is not None), known))
-    units = {c.name: c.written.unit for c in columns or () if c.written is not None}
     view = look(model, X, shown, feature_names, units)
     page = ReportData(
         title=type(model).__name__ if title is None else title,

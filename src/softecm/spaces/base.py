@@ -67,13 +67,18 @@ def refuse_not_square(d: NDArray[np.floating]) -> None:
         )
 
 
-def refuse_dissimilarities(rows: object, use: str = "") -> None:
-    """Raise ValueError if rows of numbers look like dissimilarities."""
-    if not isinstance(rows, np.ndarray) or rows.ndim != 2 or len(rows) < 3 or rows.shape[0] != rows.shape[1]:
-        return
+def look_like_dissimilarities(rows: NDArray[np.floating], asymmetry: float = ROUNDING) -> bool:
+    """Whether rows are a symmetric matrix with a diagonal of zeros; the asymmetry is a share of the largest number."""
+    if rows.ndim != 2 or len(rows) < 3 or rows.shape[0] != rows.shape[1]:
+        return False
     largest = float(rows.max())
     alike = not np.diagonal(rows).any() and rows.min() >= 0 < largest
-    if alike and np.abs(rows - rows.T).max() <= ROUNDING * largest:
+    return bool(alike and np.abs(rows - rows.T).max() <= asymmetry * largest)
+
+
+def refuse_dissimilarities(rows: object, use: str = "") -> None:
+    """Raise ValueError if rows of numbers look like dissimilarities."""
+    if isinstance(rows, np.ndarray) and look_like_dissimilarities(rows):
         own = f"{option('metric', 'precomputed')}, or {option('algorithm', 'RECM')}, ECMdd or EVCLUS"
         use = use or worded("SoftECM(metric='precomputed'), RECM, ECMdd or EVCLUS", own)
         raise ValueError(

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import islice
 from typing import Any
 
 import narwhals.stable.v1 as nw
@@ -13,11 +14,12 @@ from numpy.typing import NDArray
 
 from softecm._checks import frame_of, plain_array
 from softecm._precision import spaced
-from softecm._text import column_label, meant
+from softecm._text import column_label, meant, some_of
 from softecm._wording import option, worded
 from softecm.spaces.columns import TEMPORAL, Cell, Cells, SeriesCells, kind_of
 from softecm.spaces.raw import raw_data, read_table, without
 
+PAGE = "https://softecm.github.io/softecm, Texts and embeddings"
 FREE, DIFFERENT = "free text", "an id: it is different in every row"
 COUNTS, BY_NAME = "counts the rows", "an id by its name, different in every row"
 BY_LOOK = "an id by its look: whole numbers without order, all different, hardly a gap between them"
@@ -36,6 +38,7 @@ OBJECT = re.compile(
 SURE_ROWS = 20  # this many measured numbers are distinct by chance only if their range is much larger
 FEW_ROWS = 9  # this few distinct words may be groups, this few counts a coincidence
 FEW_LEVELS = 30  # a usual number of categories
+SENTENCE, SAMPLE = 4, 200  # words of a cell that is a text instead of a name, on average; cells looked at
 FREE_TEXT = 0.5  # text with more distinct values than this share of the rows names objects instead of groups
 
 
@@ -96,6 +99,42 @@ def names_rows(distinct: int, n: int) -> bool:
 def is_free_text(distinct: int, n: int) -> bool:
     """Whether text has too many distinct values for categories."""
     return distinct > max(FEW_LEVELS, FREE_TEXT * n)
+
+
+def are_texts(cells: Iterable[object]) -> bool:
+    """Whether cells hold sentences instead of names; looks at the first ones."""
+    lengths = [len(cell.split()) for cell in islice(cells, SAMPLE) if isinstance(cell, str)]
+    return bool(lengths) and sum(lengths) >= SENTENCE * len(lengths)
+
+
+def only_texts(texts: Sequence[str], others: Mapping[str, bool]) -> str:
+    """Return what to do about columns of texts, if there is hardly anything else to cluster by; else "".
+
+    Parameters
+    ----------
+    texts : names of the columns of texts
+    others : names of the columns to cluster by, each with whether it holds dates
+
+    Examples
+    --------
+    >>> only_texts(["comment"], {"age": False, "visits": False})
+    ''
+    """
+    if not texts or (len(others) > 1 and not all(others.values())):
+        return ""
+    hold = f"column {texts[0]} holds texts" if len(texts) == 1 else f"columns {', '.join(texts)} hold texts"
+    remain = (
+        f", and only {some_of(list(others), 3)} remain{'s' if len(others) == 1 else ''} to cluster by" if others else ""
+    )
+    numbers = worded(
+        "turn the texts into numbers (TF-IDF or embeddings) and pass these to fit",
+        "turn the texts into numbers (TF-IDF or embeddings), save them as texts.npz or texts.npy, and run softecm cluster "
+        "texts.npz",
+    )
+    drop = option("drop", ",".join(texts))
+    alone = worded(f"leave out {texts[0]} (in read_table: {drop})", f"add {drop}") if others else ""
+    instead = f" To cluster by {some_of(list(others), 3)} alone, {alone}." if others else ""
+    return f"{hold}, which are not compared{remain}: {numbers} ({PAGE}).{instead}"
 
 
 def left_out(X: object, reasons: Mapping[str, str] | None = None) -> dict[str, str]:

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from softecm._checks import Array
-from softecm._text import column_label, is_writable, place
+from softecm._text import column_label, is_writable, place, spelling_key
 from softecm.files.expected import POSITIVE, UNIT, Range, count, either, listed, maybe, number, plain, rules, text
 from softecm.files.values import Savable, own
 from softecm.spaces.base import LARGEST, ColumnKind
@@ -264,10 +264,10 @@ def to_float(value: Cell) -> float:
 
 
 class Positions(dict[Any, int]):
-    """The position of a value among levels, also if written differently (1, 1.0, "01"; True, "yes").
+    """The position of a value among levels, also if written differently (1, 1.0, "01"; True, "yes"; "Ex-wife", "ex wife").
 
     A value matches a level if it is the same text, otherwise the same number, otherwise (for two boolean levels) the
-    same truth value, and matches no other level. A value without a match is ``unseen``.
+    same truth value, otherwise another spelling, and matches no other level. A value without a match is ``unseen``.
 
     Examples
     --------
@@ -285,6 +285,7 @@ class Positions(dict[Any, int]):
         self.by_number = _once(map(_number, levels))
         truths = [_truth(level) for level in levels]
         self.by_truth = _once(truths) if set(truths) == {True, False} and len(truths) == 2 else {}
+        self.by_spelling = _once(map(spelling_key, levels))
 
     def __missing__(self, value: object) -> int:
         place = self.by_text.get(_text(value))
@@ -292,6 +293,8 @@ class Positions(dict[Any, int]):
             place = self.by_number.get(_number(value))
         if place is None:
             place = self.by_truth.get(_truth(value))
+        if place is None:
+            place = self.by_spelling.get(spelling_key(value))
         self[value] = self.unseen if place is None else place
         return self[value]
 
@@ -495,15 +498,13 @@ def codes(cells: Cells, levels: Sequence[Cell]) -> NDArray[np.int64]:
     return out
 
 
-def first_of(cells: Cells, wanted: NDArray[np.bool_], most: int) -> list[Cell]:
-    """Return the first distinct values among the wanted cells."""
-    values: dict[Cell, None] = {}
+def rows_by_value(cells: Cells, wanted: NDArray[np.bool_]) -> list[tuple[Cell, list[int]]]:
+    """Return the distinct values among the wanted cells with their rows, the most frequent first."""
+    rows: dict[Cell, list[int]] = {}
     for start, part in cells.chunks():
-        for row in np.flatnonzero(wanted[start : start + len(part)]):
-            values[part[row]] = None
-            if len(values) == most:
-                return list(values)
-    return list(values)
+        for row in np.flatnonzero(wanted[start : start + len(part)]).tolist():
+            rows.setdefault(part[row], []).append(start + row)
+    return sorted(rows.items(), key=lambda item: -len(item[1]))
 
 
 def ranks(cells: Cells, levels: Sequence[Cell]) -> NDArray[np.float64]:

@@ -27,6 +27,7 @@ ROWS = 5000  # maximum number of rows used
 WIDE = 256  # maximum number of columns: more don't differ in units
 LARGEST = 300.0  # logarithm
 SHOWN = 3  # maximum number of columns listed
+NEAR_POWER = 0.25  # relative distance of a ratio from a power of ten
 
 
 @dataclass(frozen=True)
@@ -110,14 +111,20 @@ def warn_of_units(changes: Mapping[str, SizeChange | None]) -> None:
 
 
 def _in_words(ratio: float) -> str:
-    """Return a ratio to two digits, as text.
+    """Return a ratio to two digits, as text; a power of ten if it is near, because most changes of unit are.
 
     Examples
     --------
     >>> _in_words(1 / 25.4), _in_words(2.205), _in_words(1012.0)
     ('about 1/25 of', 'about 2.2 times', 'about 1000 times')
+    >>> _in_words(112.0), _in_words(1 / 8.4), _in_words(130.0)
+    ('about 100 times', 'about 1/10 of', 'about 130 times')
     """
-    rounded = f"{float(f'{max(ratio, 1 / ratio):.2g}'):.15g}"
+    size = max(ratio, 1 / ratio)
+    power = 10.0 ** round(np.log10(size))
+    if power > 1 and abs(size / power - 1) <= NEAR_POWER:
+        size = power
+    rounded = f"{float(f'{size:.2g}'):.15g}"
     return f"about {rounded} times" if ratio > 1 else f"about 1/{rounded} of"
 
 

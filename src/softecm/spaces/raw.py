@@ -170,7 +170,7 @@ class RawData:
             raise ValueError(f"{name} must have at least one column; got 0 feature(s). A minimum of 1 is required.")
         if len(columns[0]) == 0:
             raise ValueError(f"{name} must have at least one row; got 0 sample(s). A minimum of 1 is required.")
-        return RawTable(columns, None if self.frame is None else self.frame.implementation.name.lower())
+        return RawTable(columns, None if self.frame is None else self.frame.implementation.name.lower(), self)
 
 
 @dataclass(frozen=True)
@@ -361,6 +361,7 @@ class RawTable:
 
     columns: tuple[Cells, ...]
     backend: str | None  # pandas, polars or pyarrow; None for an array
+    source: RawData | None = None
 
     def __len__(self) -> int:
         return len(self.columns[0])

@@ -29,9 +29,9 @@ from softecm.spaces.columns import (
     Name,
     NumberColumn,
     distinct,
-    first_of,
     kind_of,
     plain_value,
+    rows_by_value,
 )
 from softecm.spaces.encoded import EncodedTable, Layout
 from softecm.spaces.magnitudes import SizeChange
@@ -40,7 +40,8 @@ from softecm.spaces.raw import RawTable, read_table
 if TYPE_CHECKING:
     from sklearn.base import BaseEstimator
 
-SHOWN_COLUMNS, SHOWN_VALUES = 5, 3  # of those with an unseen category
+SHOWN_COLUMNS, SHOWN_VALUES, SHOWN_ROWS = 5, 10, 10  # of those with an unseen category
+FEW_VALUES, FEWER_ROWS = 3, 3  # rows listed for each of more values
 
 T = TypeVar("T")
 Backend: TypeAlias = Literal["pandas", "polars", "pyarrow"]
@@ -235,7 +236,7 @@ class Table(Space):
         table, unseen = self._encode(X)
         relevant = {name: marks for name, marks in unseen.items() if str(name) not in self.optional}
         if relevant:
-            warn_unseen({c.name: c for c in X.columns}, relevant)
+            warn_unseen(X, relevant)
         return table
 
     def _encode(self, X: RawTable) -> tuple[EncodedTable, dict[Name, NDArray[np.bool_]]]:
@@ -418,14 +419,21 @@ class Table(Space):
         return torch.cat(parts, 1)
 
 
-def warn_unseen(cells: Mapping[Name, Cells], unseen: Mapping[Name, NDArray[np.bool_]]) -> None:
-    """Warn how many objects have a category not seen in the fit, with columns and examples."""
-    rows = np.logical_or.reduce(list(unseen.values()))
+def warn_unseen(X: RawTable, unseen: Mapping[Name, NDArray[np.bool_]]) -> None:
+    """Warn which objects have which category not seen in the fit, by column."""
+    rows, cells = np.logical_or.reduce(list(unseen.values())), {c.name: c for c in X.columns}
+    names = None if X.source is None else X.source.ids()
     parts = []
     for name, marks in list(unseen.items())[:SHOWN_COLUMNS]:
-        values = first_of(cells[name], marks, SHOWN_VALUES + 1)
-        shown = ", ".join(repr(v)[:40] for v in values[:SHOWN_VALUES]) + (", …" if len(values) > SHOWN_VALUES else "")
-        parts.append(f"{cells[name].label} in {int(marks.sum())} ({shown})")
+        values = rows_by_value(cells[name], marks)
+        most = FEWER_ROWS if names is None or len(values) > FEW_VALUES else SHOWN_ROWS
+        shown = [
+            f"{repr(value)[:40]} in {len(where)}: "
+            + some_of([place("row", i) if names is None else names[i] for i in where[: most + 1]], most)
+            for value, where in values[:SHOWN_VALUES]
+        ]
+        rest = "; …" if len(values) > SHOWN_VALUES else ""
+        parts.append(f"{cells[name].label} in {int(marks.sum())} ({'; '.join(shown)}{rest})")
     more = len(unseen) - len(parts)
     parts += [f"{more} more columns"] if more > 0 else []
     n, k = len(rows), int(rows.sum())
