@@ -3,10 +3,16 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
+
+from softecm._text import number_of
+from softecm._wording import literal
+
+LARGEST = 1e150  # above this, squares and their sums overflow float64
 
 
 def plain_array(values: object, name: str, dtype: DTypeLike = None) -> NDArray[Any]:
@@ -36,6 +42,80 @@ def plain_array(values: object, name: str, dtype: DTypeLike = None) -> NDArray[A
         for i, one in enumerate(values):
             rows[i] = one
         return rows
+
+
+def as_numbers(values: object, name: str) -> NDArray[np.float64]:
+    """Return numeric values given in addition to the data as an array."""
+    plain = plain_array(values, name)
+    try:
+        if plain.dtype.kind in "cmM":
+            raise TypeError
+        return np.asarray(plain, dtype=np.float64, order="C")  # torch takes no negative strides
+    except OverflowError:
+        refuse_huge(plain, name)
+        raise
+    except (TypeError, ValueError) as error:
+        got = getattr(values, "dtype", type(values).__name__)
+        raise ValueError(f"{name} must hold numbers only; got {got}. Pass an array of floats.") from error
+
+
+def refuse_huge(X: object, name: str = "X") -> None:
+    """Raise ValueError naming an integer beyond the range of floats."""
+    cells = np.asarray(X, dtype=object)
+    for at, cell in zip(np.ndindex(cells.shape), cells.ravel(), strict=True):
+        if isinstance(cell, int) and abs(cell) > LARGEST:
+            where = "".join(f"[{i}]" for i in at)
+            raise ValueError(
+                f"{name} must hold numbers of at most {LARGEST:g} in size; got {literal(cell)} in {name}{where}. Divide "
+                "by a constant first, or leave it out."
+            )
+
+
+def refuse_ragged(rows: object, name: str) -> None:
+    """Raise ValueError naming a row that has not as many cells as the first, or a cell that holds several values."""
+    if not isinstance(rows, list | tuple) or not rows:
+        return
+    shapes = [_shape(row) for row in rows]
+    odd = next((i for i, shape in enumerate(shapes) if shape != shapes[0]), None)
+    if odd is None:
+        return
+    first, other = (
+        number_of(shape[0], "cell") if len(shape) == 1 else f"shape {shape}" for shape in (shapes[0], shapes[odd])
+    )
+    raise ValueError(
+        f"{name} must have rows of the same length, one number in each cell; got {first} in row 1 ({name}[0]) and {other} "
+        f"in row {odd + 1} ({name}[{odd}]). Mark missing cells with NaN, or leave such rows out."
+    )
+
+
+def _shape(row: Any) -> tuple[int, ...]:
+    try:
+        return tuple(np.shape(row))
+    except ValueError:  # cells of different shapes
+        return (-1,)
+
+
+def aligned(X: Any, name: str = "X") -> Any:
+    """Order a data frame's columns of dissimilarities like its rows; raise an error if they name other objects."""
+    index, columns = getattr(X, "index", None), getattr(X, "columns", None)
+    if index is None or columns is None or callable(index) or len(index) != len(columns):
+        return X
+    rows, names = list(index), list(columns)
+    if rows == names or _are_positions(rows) or _are_positions(names):
+        return X
+    if set(rows) != set(names):
+        odd = next((one for one in names if one not in set(rows)), names[0])
+        raise ValueError(
+            f"{name} must have the same names in its index and its columns, which are the same objects; got column {odd!r}, "
+            f"which the index does not have. If they are in the same order, give {name}.to_numpy() or set {name}.columns = "
+            f"{name}.index."
+        )
+    return X[rows]
+
+
+def _are_positions(names: Sequence[object]) -> bool:
+    """Whether names only count the objects, like default pandas labels."""
+    return any([str(name) for name in names] == [str(first + i) for i in range(len(names))] for first in (0, 1))
 
 
 def is_tensor(X: object) -> bool:

@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from softecm._arrays import plain_array
+from softecm._arrays import aligned, as_numbers, plain_array
 from softecm._checks import check_count, check_number
 from softecm._warnings import warn
 
@@ -137,7 +137,7 @@ def spread_constraints(
     >>> spread_constraints(None, [(0, 2)], d).cannot_link.tolist()
     [[0, 2], [0, 3]]
     """
-    d = np.asarray(dissimilarities, dtype=np.float64)
+    d = as_numbers(aligned(dissimilarities, "dissimilarities"), "dissimilarities")
     if d.ndim != 2 or d.shape[0] != d.shape[1] or not np.isfinite(d).all():
         raise ValueError(
             f"dissimilarities must be a square matrix of finite numbers; got shape {d.shape}. Compute them with "

@@ -36,6 +36,10 @@ def one_sided(x, v):
     return (x[:, None] - v).relu().sum(-1)
 
 
+def offset(x, v):
+    return squares(x, v) + 5.0
+
+
 def below(x, v):
     return squares(x, v) - 1.0
 
@@ -79,6 +83,7 @@ class TestOwnMetric:
             (constant, "returns 3 for every pair"),
             (rounded, "is flat: its gradient is zero"),
             (random, "returns different distances for the same arguments"),
+            (offset, "returns 5 between an object and itself"),
             (one_sided, r"is not symmetric: .* from object \d+ .* back"),
         ],
     )

@@ -459,4 +459,10 @@ def _doubt(d: Tensor, again: Tensor, objects: Tensor, numbers: list[int]) -> str
             f"is not symmetric: {float(d[i, j]):g} from {a} to {b} and {float(d[j, i]):g} back. This biases "
             "prototypes; use the mean or the larger of both."
         )
+    own = d.diagonal()
+    if float(own.max()) > ROUNDING * largest:
+        return (
+            f"returns {float(own.max()):g} between an object and itself, where 0 is expected: masses depend on it. "
+            "Subtract it, as the Soft-DTW divergence does."
+        )
     return ""

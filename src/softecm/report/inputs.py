@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
 import numpy as np
@@ -12,7 +12,7 @@ from scipy.sparse import issparse
 from softecm._checks import frame_of
 from softecm.belief import CredalPartition
 from softecm.spaces.dissimilarities import Dissimilarities
-from softecm.spaces.raw import ids_of
+from softecm.spaces.raw import ids_of, is_views
 from softecm.spaces.series import SeriesSpace
 from softecm.spaces.views import Views
 
@@ -141,7 +141,7 @@ def names_of(X: Data, count: int, own_names: Iterable[object] | None) -> list[st
 
 def take(X: Data, rows: IntArray) -> Data:
     """Return some objects of a frame, an array, a list, or views, in its own type."""
-    if isinstance(X, Mapping):
+    if is_views(X):
         return {name: take(part, rows) for name, part in X.items()}
     if issparse(X):
         return X.tocsr()[rows]

@@ -32,6 +32,7 @@ from softecm.selection.mixtures import AS_FAR, MixtureEvidence
 from softecm.selection.rules import RULES, pick_rule
 from softecm.selection.stability import part_of, run_stability
 from softecm.spaces.base import refuse_dissimilarities
+from softecm.spaces.raw import raw_data
 from softecm.spaces.views import n_objects
 
 if TYPE_CHECKING:
@@ -218,8 +219,11 @@ def choose_n_clusters(
         )
         raise TypeError(f"choose_n_clusters() got an unexpected keyword argument {name!r}{own}.")
     if estimator is None and kind_of(X) == "numbers":
-        refuse_dissimilarities(np.asarray(X), "estimator=SoftECM(metric='precomputed')")
+        raw = raw_data(X)
+        raw.refuse_no_table()
+        refuse_dissimilarities(raw.array(), "estimator=SoftECM(metric='precomputed')")
     pick_rule(DEFAULT if rule == "auto" else rule)
+    X = X if estimator is None or not hasattr(estimator, "by_view") else estimator.by_view(X)
     n = n_objects(X)
     if n < 1:
         raise ValueError("X must hold at least one object; got none.")

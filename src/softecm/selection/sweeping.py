@@ -28,6 +28,7 @@ from softecm.selection.grid import Cell, Grid, Task, describe, described, digest
 from softecm.selection.measures import Measures, Value
 from softecm.selection.result import Sweep
 from softecm.selection.stability import run_stability
+from softecm.spaces.raw import is_views
 from softecm.spaces.views import n_objects
 
 if TYPE_CHECKING:
@@ -187,7 +188,7 @@ def _datasets(
 ) -> tuple[dict[str, Data], dict[str, EvidentialClusterer]]:
     from softecm import SoftECM
 
-    several = isinstance(X, Mapping) and not isinstance(getattr(estimator, "metric", None), Combined)
+    several = is_views(X) and not isinstance(getattr(estimator, "metric", None), Combined)
     parts = cast("Mapping[str, object]", X) if several else {"": X}
     if not parts:
         raise ValueError("X must hold at least one data set; got an empty dict.")
@@ -198,11 +199,12 @@ def _datasets(
     datasets, estimators = {}, {}
     for name, data in parts.items():
         labels, weights = of(y, name), of(sample_weight, name)
+        own = of(estimator, name) or SoftECM()
+        data = own.by_view(data) if hasattr(own, "by_view") else data
         known = None if labels is None else np.atleast_1d(labels)
         if known is not None and len(known) != n_objects(data):
             raise ValueError(f"y must have one label per object; got {len(known)} for {n_objects(data)} objects.")
-        estimators[name] = of(estimator, name) or SoftECM()
-        datasets[name] = Data(data, known, weights, digest(data, labels, weights))
+        estimators[name], datasets[name] = own, Data(data, known, weights, digest(data, labels, weights))
     return datasets, estimators
 
 

@@ -12,6 +12,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from softecm._arrays import LARGEST as LARGEST
 from softecm._arrays import plain_array
 from softecm._text import place
 from softecm._wording import option, worded
@@ -23,7 +24,6 @@ if TYPE_CHECKING:
     from sklearn.base import BaseEstimator
 
 
-LARGEST = 1e150  # above this, squares and their sums overflow float64
 SQUARABLE = Range(-LARGEST, LARGEST)
 _LARGEST = {torch.float64: LARGEST, torch.float32: 1e18}
 _SMALLEST = {
@@ -73,6 +73,8 @@ def refuse_not_square(d: NDArray[np.floating]) -> None:
 def refuse_dissimilarities(rows: object, use: str = "") -> None:
     """Raise ValueError if rows of numbers look like dissimilarities."""
     if not isinstance(rows, np.ndarray) or rows.ndim != 2 or len(rows) < 3 or rows.shape[0] != rows.shape[1]:
+        return
+    if rows.dtype.kind not in "fiub":
         return
     largest = float(rows.max())
     alike = not np.diagonal(rows).any() and rows.min() >= 0 < largest
