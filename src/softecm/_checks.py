@@ -6,7 +6,7 @@ Every message names the parameter, the rule, the value received and a remedy.
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from importlib import import_module
 from importlib.util import find_spec
 from numbers import Integral, Real
@@ -94,6 +94,27 @@ def check_flag(name: str, value: object, hint: str) -> bool:
     if not isinstance(value, bool | np.bool_):
         raise ValueError(f"{name} must be True or False; got {value!r}. {hint}")
     return bool(value)
+
+
+def check_list(name: str, value: object, of: str) -> list[Any]:
+    """Return several values as a list; raise TypeError for a single one, also for a text."""
+    if isinstance(value, str | bytes) or not isinstance(value, Iterable) or getattr(value, "ndim", 1) == 0:
+        raise TypeError(f"{option(name)} must be a list of {of}; got {literal(value)}. Write [..., ...].")
+    return list(value)
+
+
+def check_pair(name: str, value: object, of: str) -> tuple[Any, Any]:
+    """Return two values."""
+    pair = check_list(name, value, of)
+    if len(pair) != 2:
+        raise ValueError(f"{option(name)} must be a pair of {of}; got {len(pair)} values. Write (..., ...).")
+    return pair[0], pair[1]
+
+
+def check_function(name: str, value: object, call: str) -> None:
+    """Raise TypeError for what is neither None nor callable; ``call`` shows how it is called."""
+    if value is not None and not callable(value):
+        raise TypeError(f"{name} must be a function, called as {call}, or None; got {literal(value)}.")
 
 
 BACKENDS = ("pandas", "polars", "pyarrow")

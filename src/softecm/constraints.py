@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from softecm._arrays import aligned, as_numbers, plain_array
-from softecm._checks import check_count, check_number
+from softecm._checks import check_count, check_list, check_number
 from softecm._warnings import warn
 
 __all__ = [
@@ -444,7 +444,7 @@ def _pairs(name: str, pairs: ArrayLike | None, n_objects: int) -> Pairs:
     if pairs is None:
         return np.empty((0, 2), dtype=np.int64)
     if not hasattr(pairs, "__array__"):
-        pairs = list(pairs)  # type: ignore[arg-type, assignment]
+        pairs = check_list(name, pairs, "pairs of objects")
     table = plain_array(pairs, name)
     if table.size == 0 and table.dtype.kind != "O":
         return np.empty((0, 2), dtype=np.int64)

@@ -182,3 +182,13 @@ def test_a_damaged_parquet_file_is_named(tmp_path):
     file.write_bytes(b"PAR1 nonsense PAR1")
     with pytest.raises(Problem, match=r"broken\.parquet can't be read"):
         source.scanned(file)
+
+
+def test_a_sample_knows_its_rows(tmp_path, monkeypatch):
+    file = tmp_path / "rows.parquet"
+    pd.DataFrame({"row": np.arange(1000.0)}).to_parquet(file)
+    monkeypatch.setattr(source, "BATCH", 300)
+    monkeypatch.setattr(source, "SAMPLE", 70)
+    scan = source.scanned(file)
+    assert len(scan.places) > 50
+    np.testing.assert_array_equal(scan.sample["row"], scan.places)

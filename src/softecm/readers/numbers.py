@@ -90,6 +90,8 @@ class Spelled:
             return np.nan
         digits = re.sub(rf"[{between}{BLANKS_WITHIN}]", "", before)
         value = float(f"{digits or 0}.{after or 0}{self.power}")
+        if not np.isfinite(value):  # beyond all floats
+            return np.nan
         return -value if self.negative else value
 
     @property

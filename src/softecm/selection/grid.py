@@ -62,6 +62,11 @@ def combinations(grid: Grid) -> list[dict[str, object]]:
     for part in _listed(grid):
         if not isinstance(part, Mapping):
             raise ValueError(f"grid must map names of parameters to values, or be a list of such; got {part!r}.")
+        odd = next((name for name in part if not isinstance(name, str)), None)
+        if odd is not None:
+            raise ValueError(
+                f"grid must map names of parameters to values; got {odd!r}. {{'beta': [1.1, 1.2]}} is one."
+            )
         values = [_values(name, several) for name, several in part.items()]
         every += [dict(zip(part, chosen, strict=True)) for chosen in product(*values)]
     if not every:

@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import clone
 
-from softecm._checks import check_count, make_frame
+from softecm._checks import check_count, check_function, make_frame
 from softecm._text import listed
 from softecm._warnings import NoGroupsWarning, NumberOfGroupsWarning, SearchEdgeWarning, TwinsWarning, warn
 from softecm.distances.auto import AUTO, SERIES_AUTO, choose_for, kind_of
@@ -222,6 +222,8 @@ def choose_n_clusters(
         raw = raw_data(X)
         raw.refuse_no_table()
         refuse_dissimilarities(raw.array(), "estimator=SoftECM(metric='precomputed')")
+    check_function("fit", fit, "fit(estimator, X)")
+    check_function("callback", callback, "callback(n_clusters, model, value)")
     pick_rule(DEFAULT if rule == "auto" else rule)
     X = X if estimator is None or not hasattr(estimator, "by_view") else estimator.by_view(X)
     n = n_objects(X)

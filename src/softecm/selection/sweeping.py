@@ -12,12 +12,13 @@ from typing import TYPE_CHECKING, Any, NamedTuple, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from softecm._checks import check_count, is_number
+from softecm._checks import check_count, check_list, is_number
 from softecm._errors import reason
 from softecm._fingerprint import warn_unseen
 from softecm._progress import Counter, counted
 from softecm._version import __version__
 from softecm._warnings import warn
+from softecm._wording import literal
 from softecm.distances.views import Combined
 from softecm.files.folders import elsewhere
 from softecm.files.journal import Journal
@@ -115,8 +116,12 @@ def sweep(
     numbers = (
         list(range(check_count("seeds", seeds, most=MANY, hint="10 is usual.")))
         if isinstance(seeds, int)
-        else list(seeds)
+        else [
+            check_count("seeds", seed, least=0, hint="Each is a seed.") for seed in check_list("seeds", seeds, "seeds")
+        ]
     )
+    if not numbers:
+        raise ValueError("seeds must hold at least one seed; got none. 10 is usual.")
     cells = make_cells(estimators, grid, numbers)
     for model in () if journal is None else (cell.model for cell in cells):
         warn_unseen(getattr(model, "metric", None), f"journal {journal}")
@@ -200,7 +205,9 @@ def _datasets(
     for name, data in parts.items():
         labels, weights = of(y, name), of(sample_weight, name)
         own = of(estimator, name) or SoftECM()
-        data = own.by_view(data) if hasattr(own, "by_view") else data
+        if not hasattr(own, "by_view"):
+            raise TypeError(f"estimator must be one of softecm's; got {literal(own)}. SoftECM() is usual.")
+        data = own.by_view(data)
         known = None if labels is None else np.atleast_1d(labels)
         if known is not None and len(known) != n_objects(data):
             raise ValueError(f"y must have one label per object; got {len(known)} for {n_objects(data)} objects.")
