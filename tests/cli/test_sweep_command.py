@@ -125,6 +125,8 @@ def test_a_stopped_sweep_says_what_is_kept_and_goes_on(run: Run, blobs: Path, mo
         (("-c", "3", "--rule", "stability"), "--resamples 10"),
         (("-c", "3", "--labels", "sort"), "sort"),
         (("-c", "3", "--metric", "far"), "--metric must be one of auto, "),
+        (("-c", "1-99999999"), "--clusters must hold at most 100000 numbers; got the 99999999 of 1-99999999"),
+        (("-c", "3", "--seeds", "9" * 4001), "--seeds holds a number of more than 4000 digits"),
     ],
 )
 def test_what_the_user_can_mend_is_refused_before_anything_runs(

@@ -112,5 +112,7 @@ def test_pairs_have_two_parts():
         softecm.consensus([5])
     with pytest.raises(ValueError, match="seeds must hold at least one seed"):
         sweep(X, GRID, seeds=[])
+    with pytest.raises(ValueError, match="at most 100000 combinations of values; got 1999998"):
+        sweep(X, {"n_clusters": range(2, 10**6 + 1), "beta": (1.1, 1.2)})
     assert len(sweep(X, GRID, seeds=[3, 4], estimator=SoftECM(n_init=1))) == 2
     assert CredalPartition.from_hard([0, 1]).rename(["a", "b"]).focal_sets.names == ("a", "b")

@@ -215,13 +215,3 @@ def test_models_are_compared_and_predict_by_the_columns_that_both_have():
         ValueError, match="at least half of the 4 columns that count in the fit; 'a', 'b', 'c' are missing"
     ):
         before.predict(X[["kind"]])
-
-
-def test_objects_of_one_alone_are_counted_on_their_side():
-    table = pd.DataFrame(
-        {"size": np.arange(12) % 2 * 9.0, "weight": np.arange(12.0)}, index=[f"n{i}" for i in range(12)]
-    )
-    before, after = (SoftECM(2, n_init=1, random_state=0).fit(part).partition_ for part in (table[:10], table[3:]))
-    found = compare(before, after)
-    assert (found.facts["n_gone"], found.facts["n_new"]) == (3, 2)
-    assert "3 are only in A and 2 are new in B: they are not compared." in found.sentences()
