@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from softecm._checks import as_float, is_whole
 from softecm._text import counted
 from softecm._wording import option
 from softecm.readers.base import Written, short
@@ -249,7 +250,9 @@ def read_numbers(
 
     if are_codes(as_text(column)):
         return None
-    own = values_among(column, Real).astype("float64")
+    cells = values_among(column, Real)
+    own = cells.map(as_float).astype("float64")
+    own = own[~(np.isinf(own) & cells.map(is_whole).astype("bool"))]  # an integer beyond all floats is text
     filled = as_text(column.drop(own.index))
     n = len(own) + len(filled)
     spellings = {text: one for text in filled.unique() if (one := spelled(text)) is not None}
