@@ -120,6 +120,13 @@ class TestOwnMetric:
             SoftECM(2, metric=kind(squares), random_state=0).fit(X)
 
 
+def test_a_function_of_another_number_of_arguments_is_refused():
+    for function, said in ((lambda x: x, r"got <lambda>\(x\)"), (lambda x, v, w: x, r"got <lambda>\(x, v, w\)")):
+        with pytest.raises(ValueError, match=said):
+            SoftECM(2, metric=function).fit(X)
+    SoftECM(2, metric=lambda x, v, power=2.0: squares(x, v) ** (power / 2), n_init=1, max_iter=2, random_state=0).fit(X)
+
+
 def test_what_needs_all_pairs_asks_for_memory_first(monkeypatch):
     monkeypatch.setattr("softecm._engine.free_memory", lambda: 1e4)
     partition = CredalPartition(np.tile([0.0, 1.0, 0.0, 0.0], (100, 1)), FocalSets.full(2))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import logging
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
@@ -375,6 +376,7 @@ def resolve_metric(metric: object, X: object) -> SemiMetric:
     if isinstance(metric, type) and issubclass(metric, SemiMetric):
         raise ValueError(f"metric must be an instance; got the class {metric.__name__}. Write {metric.__name__}().")
     if callable(metric):
+        _check_arguments(metric)
         return FunctionMetric(metric)
     raise ValueError(
         f"metric must be a name, a SemiMetric or a torch function d(x, v); got {metric!r}. 'auto' looks at the data."
@@ -432,6 +434,22 @@ def has_slope(metric: SemiMetric, objects: Tensor, prototypes: Tensor) -> bool:
         )
     (slope,) = torch.autograd.grad(total, moved, allow_unused=True)
     return slope is not None and bool((slope != 0).any())
+
+
+def _check_arguments(function: Callable[..., object]) -> None:
+    """Raise ValueError for a function that can't be called with two arguments; some have no known signature."""
+    try:
+        signature = inspect.signature(function)
+    except (TypeError, ValueError):
+        return
+    try:
+        signature.bind(None, None)
+    except TypeError:
+        name = getattr(function, "__name__", "function")
+        raise ValueError(
+            f"metric must be a function of two arguments, d(x, v); got {name}{signature}. Fix others with "
+            "functools.partial."
+        ) from None
 
 
 def _name(metric: SemiMetric) -> str:
