@@ -230,8 +230,10 @@ def test_refits_and_scores_read_dissimilarities_by_their_labels():
     shuffled = frame[[names[k] for k in RNG.permutation(30)]]
     model = softecm.RECM(2, random_state=0).fit(frame)
     for ask in (
-        lambda X: softecm.calibrate(model, X, 20).memberships,
-        lambda X: sweep(X, {"n_clusters": [2]}, estimator=softecm.RECM(random_state=0), resamples=2)["stability"],
+        lambda X: softecm.calibrate(model, X, 3, level=0.5).memberships,
+        lambda X: sweep(X, {"n_clusters": [2]}, estimator=softecm.RECM(random_state=0, n_init=1), seeds=1, resamples=2)[
+            "stability"
+        ],
         lambda X: credal_silhouette(model.partition_, X),
         lambda X: spread_constraints([(0, 1)], [(0, 20)], X).cannot_link,
     ):
@@ -337,16 +339,16 @@ def test_a_dict_of_keys_is_a_matrix_wherever_data_are_taken():
     grids = [sweep(X, {"n_clusters": [2]}, resamples=2)["stability"] for X in (rows, keys)]
     np.testing.assert_array_equal(*grids)
     model = softecm.ECM(2, random_state=0).fit(keys)
-    assert softecm.calibrate(model, keys, 20).memberships.shape == (20, 30, 2)
+    assert softecm.calibrate(model, keys, 3, level=0.5).memberships.shape == (3, 30, 2)
 
 
 def test_several_matrices_in_a_list_have_as_many_objects_as_rows():
     D = DATA["dissimilarities"]
     model = softecm.MECMdd(2, random_state=0)
-    assert len(softecm.choose_n_clusters([D, D**0.5], estimator=model).values) > 1
+    assert len(softecm.choose_n_clusters([D, D**0.5], estimator=model, candidates=[2, 3]).values) == 2
     assert len(sweep([D, D**0.5], {"n_clusters": [2]}, estimator=model, resamples=2)) == 1
-    listed = softecm.calibrate(model.fit([D, D**0.5]), [D, D**0.5], 20)
-    named = softecm.calibrate(model, {"view 1": D, "view 2": D**0.5}, 20)
+    listed = softecm.calibrate(model.fit([D, D**0.5]), [D, D**0.5], 3, level=0.5)
+    named = softecm.calibrate(model, {"view 1": D, "view 2": D**0.5}, 3, level=0.5)
     np.testing.assert_array_equal(listed.memberships, named.memberships)
 
 
