@@ -11,6 +11,7 @@ from softecm.constraints import spread_constraints
 from softecm.datasets import make_blobs
 from softecm.explain import profile
 from softecm.plots import mass_heatmap, mass_profile, ternary
+from softecm.readers.reading import OPTIONS
 from softecm.selection import sweep
 
 X = np.random.default_rng(0).normal(size=(30, 2)) + np.repeat([[0.0], [9.0]], 15, 0)
@@ -99,6 +100,19 @@ def test_odd_arguments_are_named(name, value, hostile_case):
         PLAIN[name](ODD[value])
     except (TypeError, ValueError) as error:
         assert_sentence(error)
+
+
+def test_options_of_a_file_have_the_types_they_say(tmp_path):
+    table = tmp_path / "table.csv"
+    table.write_text("a,b,c\n" + "".join(f"{i * 1.5},{i % 7 + 0.5},{'xy'[i % 2]}\n" for i in range(20)))
+    for name, kind in OPTIONS.items():
+        if not kind.startswith("tuple"):
+            with pytest.raises((TypeError, ValueError), match=f"{name} must be (a text|True or False)"):
+                softecm.read_table(table, **{name: 1.5})
+        else:
+            with pytest.raises(TypeError, match=f"{name} must be a list of texts"):
+                softecm.read_table(table, **{name: 1.5})
+        assert softecm.read_table(table, **{name: None}).data.shape == (20, 3)
 
 
 def test_pairs_have_two_parts():
