@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import re
+import sys
 from collections import Counter
 from collections.abc import Hashable, Iterable, Mapping
 from dataclasses import dataclass, field
-from numbers import Real
+from numbers import Integral, Real
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from softecm._checks import as_float, is_whole
 from softecm._text import counted
 from softecm._wording import option
 from softecm.readers.base import Written, short
@@ -251,8 +251,8 @@ def read_numbers(
     if are_codes(as_text(column)):
         return None
     cells = values_among(column, Real)
-    own = cells.map(as_float).astype("float64")
-    own = own[~(np.isinf(own) & cells.map(is_whole).astype("bool"))]  # an integer beyond all floats is text
+    huge = [isinstance(cell, Integral) and abs(int(cell)) > sys.float_info.max for cell in cells]  # these are text
+    own = cells[np.logical_not(huge)].astype("float64")
     filled = as_text(column.drop(own.index))
     n = len(own) + len(filled)
     spellings = {text: one for text in filled.unique() if (one := spelled(text)) is not None}

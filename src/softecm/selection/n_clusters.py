@@ -225,15 +225,15 @@ def choose_n_clusters(
     check_function("fit", fit, "fit(estimator, X)")
     check_function("callback", callback, "callback(n_clusters, model, value)")
     pick_rule(DEFAULT if rule == "auto" else rule)
-    X = X if estimator is None or not hasattr(estimator, "by_view") else estimator.by_view(X)
-    n = n_objects(X)
-    if n < 1:
-        raise ValueError("X must hold at least one object; got none.")
-    numbers = None if candidates is None else _checked(candidates, n)
     if estimator is not None and not (isinstance(estimator, EvidentialClusterer) and hasattr(estimator, "n_clusters")):
         raise TypeError(
             f"estimator must be one of softecm's that takes n_clusters; got {estimator!r}. SoftECM() is usual."
         )
+    X = X if estimator is None else estimator.by_view(X)
+    n = n_objects(X)
+    if n < 1:
+        raise ValueError("X must hold at least one object; got none.")
+    numbers = None if candidates is None else _checked(candidates, n)
     base, why = _with_metric(SoftECM() if estimator is None else estimator, X)
     if random_state is not None:
         base = clone(base).set_params(random_state=random_state)
