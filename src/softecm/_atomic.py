@@ -135,14 +135,22 @@ def folder_to_disk(path: Path) -> None:
             os.close(handle)
 
 
+def as_path(value: object, name: str = "path") -> Path:
+    """Return a path given by a user; raise ValueError for anything else, and for names that no file may have."""
+    text = os.fspath(value) if isinstance(value, str | os.PathLike) else None
+    if not isinstance(text, str) or not text:
+        raise WriteError(f"{name} must be the name of a file; got {value!r:.60}. Write 'results/{name}', for example.")
+    if not _is_name(text):
+        raise WriteError(f"{text!r} holds a character that no file name may hold: give another name.")
+    return Path(text)
+
+
 def real_place(path: str | os.PathLike[str]) -> Path:
     """Return the path to write: links are followed, so that they remain links.
 
     Broken links, folders and devices raise an error, as do, in the system, names that are too long.
     """
-    if not _is_name(path):
-        raise WriteError(f"{os.fspath(path)!r} holds a character that no file name may hold: give another name.")
-    refuse_loose_link(Path(path))
+    refuse_loose_link(as_path(path))
     try:
         kind = os.stat(path).st_mode
     except FileNotFoundError:
@@ -154,7 +162,7 @@ def real_place(path: str | os.PathLike[str]) -> Path:
     return Path(os.path.realpath(path))
 
 
-def _is_name(path: str | os.PathLike[str]) -> bool:
+def _is_name(path: str) -> bool:
     """Whether the system allows a file of this name."""
     try:
         return b"\0" not in os.fsencode(path)

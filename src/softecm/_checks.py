@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 import sys
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from importlib import import_module
 from importlib.util import find_spec
 from numbers import Integral, Real
@@ -17,13 +17,14 @@ import narwhals.stable.v1 as nw
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
-from softecm._text import meant
+from softecm._text import meant, number_of
 from softecm._wording import literal, option
 
 if TYPE_CHECKING:
     from torch import Tensor
 
 Array: TypeAlias = NDArray[Any]
+LARGEST = 1e150  # above this, squares and their sums overflow float64
 #: The remedy for an invalid number of clusters.
 HOW_MANY = "Pass the number of groups; softecm.choose_n_clusters(X) can find it."
 
@@ -102,6 +103,27 @@ def check_flag(name: str, value: object, hint: str) -> bool:
     return bool(value)
 
 
+def check_list(name: str, value: object, of: str) -> list[Any]:
+    """Return several values as a list; raise TypeError for a single one, also for a text."""
+    if isinstance(value, str | bytes) or not isinstance(value, Iterable) or getattr(value, "ndim", 1) == 0:
+        raise TypeError(f"{option(name)} must be a list of {of}; got {literal(value)}. Write [..., ...].")
+    return list(value)
+
+
+def check_pair(name: str, value: object, of: str) -> tuple[Any, Any]:
+    """Return two values."""
+    pair = check_list(name, value, of)
+    if len(pair) != 2:
+        raise ValueError(f"{option(name)} must be a pair of {of}; got {len(pair)} values. Write (..., ...).")
+    return pair[0], pair[1]
+
+
+def check_function(name: str, value: object, call: str) -> None:
+    """Raise TypeError for what is neither None nor callable; ``call`` shows how it is called."""
+    if value is not None and not callable(value):
+        raise TypeError(f"{name} must be a function, called as {call}, or None; got {literal(value)}.")
+
+
 def plain_array(values: Any, name: str, dtype: DTypeLike = None) -> Array:
     """Return an array or list of any library as an array: tensors lose their gradients, masked cells become missing.
 
@@ -157,6 +179,80 @@ def _detached(X: Tensor, name: str) -> Array:
         )
     dense = X.detach().cpu()
     return (dense.float() if str(dense.dtype) == "torch.bfloat16" else dense).resolve_conj().resolve_neg().numpy()
+
+
+def as_numbers(values: object, name: str) -> NDArray[np.float64]:
+    """Return numeric values given in addition to the data as an array."""
+    plain = plain_array(values, name)
+    try:
+        if plain.dtype.kind in "cmM":
+            raise TypeError
+        return np.asarray(plain, dtype=np.float64, order="C")  # torch takes no negative strides
+    except OverflowError:
+        refuse_huge(plain, name)
+        raise
+    except (TypeError, ValueError) as error:
+        got = getattr(values, "dtype", type(values).__name__)
+        raise ValueError(f"{name} must hold numbers only; got {got}. Pass an array of floats.") from error
+
+
+def refuse_huge(X: object, name: str = "X") -> None:
+    """Raise ValueError naming an integer beyond the range of floats."""
+    cells = np.asarray(X, dtype=object)
+    for at, cell in zip(np.ndindex(cells.shape), cells.ravel(), strict=True):
+        if isinstance(cell, int) and abs(cell) > LARGEST:
+            where = "".join(f"[{i}]" for i in at)
+            raise ValueError(
+                f"{name} must hold numbers of at most {LARGEST:g} in size; got {literal(cell)} in {name}{where}. Divide "
+                "by a constant first, or leave it out."
+            )
+
+
+def refuse_ragged(rows: object, name: str) -> None:
+    """Raise ValueError naming a row that has not as many cells as the first, or a cell that holds several values."""
+    if not isinstance(rows, list | tuple) or not rows:
+        return
+    shapes = [_shape(row) for row in rows]
+    odd = next((i for i, shape in enumerate(shapes) if shape != shapes[0]), None)
+    if odd is None:
+        return
+    first, other = (
+        number_of(shape[0], "cell") if len(shape) == 1 else f"shape {shape}" for shape in (shapes[0], shapes[odd])
+    )
+    raise ValueError(
+        f"{name} must have rows of the same length, one number in each cell; got {first} in row 1 ({name}[0]) and {other} "
+        f"in row {odd + 1} ({name}[{odd}]). Mark missing cells with NaN, or leave such rows out."
+    )
+
+
+def _shape(row: Any) -> tuple[int, ...]:
+    try:
+        return tuple(np.shape(row))
+    except ValueError:  # cells of different shapes
+        return (-1,)
+
+
+def aligned(X: Any, name: str = "X") -> Any:
+    """Order a data frame's columns of dissimilarities like its rows; raise an error if they name other objects."""
+    index, columns = getattr(X, "index", None), getattr(X, "columns", None)
+    if index is None or columns is None or callable(index) or len(index) != len(columns):
+        return X
+    rows, names = list(index), list(columns)
+    if rows == names or _are_positions(rows) or _are_positions(names):
+        return X
+    if set(rows) != set(names):
+        odd = next((one for one in names if one not in set(rows)), names[0])
+        raise ValueError(
+            f"{name} must have the same names in its index and its columns, which are the same objects; got column {odd!r}, "
+            f"which the index does not have. If they are in the same order, give {name}.to_numpy() or set {name}.columns = "
+            f"{name}.index."
+        )
+    return X[rows]
+
+
+def _are_positions(names: Sequence[object]) -> bool:
+    """Whether names only count the objects, like default pandas labels."""
+    return any([str(name) for name in names] == [str(first + i) for i in range(len(names))] for first in (0, 1))
 
 
 BACKENDS = ("pandas", "polars", "pyarrow")

@@ -11,7 +11,7 @@ import torch
 from numpy.typing import ArrayLike, NDArray
 from torch import Tensor
 
-from softecm._checks import check_count, check_number
+from softecm._checks import as_numbers, check_count, check_number
 from softecm.kernels.soft_dtw import dtw_sums, soft_dtw_sums
 from softecm.spaces.series import SeriesBatch, SeriesSpace, TimeSeries, filled, to_list
 
@@ -219,7 +219,7 @@ def _prepared(
     rows = to_list(X, layout)
     space = TimeSeries(length, layout).fit(rows, dtype=torch.float64)
     batch = space.encode(rows)
-    w = np.ones(len(rows)) if weights is None else np.asarray(weights, dtype=np.float64)
+    w = np.ones(len(rows)) if weights is None else as_numbers(weights, "weights")
     if w.shape != (len(rows),) or not np.isfinite(w).all() or (w < 0).any() or not w.any():
         got = f"{w.min():g} to {w.max():g}" if w.shape == (len(rows),) else f"shape {w.shape}"
         raise ValueError(

@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from softecm._checks import check_count, check_number, plain_array
+from softecm._checks import aligned, as_numbers, check_count, check_list, check_number, plain_array
 from softecm._warnings import warn
 
 __all__ = [
@@ -136,7 +136,7 @@ def spread_constraints(
     >>> spread_constraints(None, [(0, 2)], d).cannot_link.tolist()
     [[0, 2], [0, 3]]
     """
-    d = np.asarray(dissimilarities, dtype=np.float64)
+    d = as_numbers(aligned(dissimilarities, "dissimilarities"), "dissimilarities")
     if d.ndim != 2 or d.shape[0] != d.shape[1] or not np.isfinite(d).all():
         raise ValueError(
             f"dissimilarities must be a square matrix of finite numbers; got shape {d.shape}. Compute them with "
@@ -443,7 +443,7 @@ def _pairs(name: str, pairs: ArrayLike | None, n_objects: int) -> Pairs:
     if pairs is None:
         return np.empty((0, 2), dtype=np.int64)
     if not hasattr(pairs, "__array__"):
-        pairs = list(pairs)  # type: ignore[arg-type, assignment]
+        pairs = check_list(name, pairs, "pairs of objects")
     table = plain_array(pairs, name)
     if table.size == 0 and table.dtype.kind != "O":
         return np.empty((0, 2), dtype=np.int64)

@@ -10,7 +10,7 @@ import pytest
 import torch
 
 from softecm import ECM, EVCLUS, FCM, RECM, CredalPartition, FocalSets, MECMdd, SoftECM, calibrate
-from softecm.calibration import Calibration, CalibrationInterrupted
+from softecm.calibration import Calibration, CalibrationInterrupted, calibrating
 from softecm.calibration import refitting as module
 from softecm.calibration.column_groups import ColumnGroups
 from softecm.calibration.intervals import bounds, resolved
@@ -454,3 +454,31 @@ def test_refits_from_scratch_each_have_a_seed(model, monkeypatch):
     monkeypatch.setattr(module, "clone", cloned)
     calibrate(model, X, n_boot=19, pairs="none", warm=False)
     assert seeds == list(range(19))
+
+
+def test_a_journal_of_another_seed_is_refused(model, tmp_path):
+    calibrate(model, X, 20, journal=tmp_path / "refits.jsonl")
+    with pytest.raises(ValueError, match="refits\\.jsonl"):
+        calibrate(model, X, 20, random_state=1, journal=tmp_path / "refits.jsonl")
+
+
+def test_refits_by_distances_do_not_learn_from_outliers(monkeypatch):
+    far = np.vstack([X, [[900.0, 900.0]]])
+    own = SoftECM(2, metric="manhattan", random_state=0, n_init=1).fit(far)
+    assert own.partition_.masses[-1, 0] > 0.99
+    learned = []
+    monkeypatch.setattr(module, "from_distances", lambda d, w: learned.append(w) or from_distances(d, w))
+    refitting = Refitting(own, far, "bootstrap")
+    assert refitting.ready is not None
+    learned.clear()
+    refitting.refitted(drawn := [b for b in range(9) if module._counts(len(far), b, 0, True)[-1]][:2])
+    assert len(learned) == len(drawn) == 2
+    assert all(weights[-1] < 0.1 and weights.sum() > 50 for weights in learned)
+
+
+def test_some_pairs_have_intervals_of_the_level_asked_for(model, monkeypatch):
+    levels = []
+    whole = calibrating.compared_bounds
+    monkeypatch.setattr(calibrating, "compared_bounds", lambda *given: levels.append(given[-1]) or whole(*given))
+    calibrate(model, X, 20, level=0.5, pairs="some")
+    assert levels == [0.5]

@@ -77,3 +77,16 @@ def test_what_can_be_mended_is_said(run: Run, found: Path, two_groups: Path) -> 
     code, _, err = run("calibrate", found, "-o", "again")
     assert code == 2
     assert "refits need its objects: restore it" in " ".join(err.split())
+
+
+def test_every_option_of_the_refits_arrives(run: Run, found: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    heard: dict[str, object] = {}
+
+    def asked(model: object, X: object, refits: int, **options: object) -> None:
+        heard.update(options, refits=refits)
+        raise ValueError("enough.")
+
+    monkeypatch.setattr("softecm.cli.calibrate.calibrate", asked)
+    assert run("calibrate", found, "--refits", 30, "--level", 0.8, "--resample", "half", "--anew", "--seed", 7)[0] == 2
+    wanted = {"refits": 30, "level": 0.8, "resample": "half", "warm": False, "random_state": 7}
+    assert {name: heard[name] for name in wanted} == wanted

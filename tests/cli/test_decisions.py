@@ -60,6 +60,11 @@ def test_csv_report_json_terminal_and_python_say_the_same(run: Any, points: Path
     assert (drawn["decisions"], drawn["clear"]) == (said, CLEAR)
     page = build(model, X, partition=model.predict_partition(X), clear=CLEAR)
     assert payload(page.html)["decisions"] == said
+    assert run("predict", "found", points, "--clear", CLEAR, "-o", "again.csv")[0] == 0
+    assert pd.read_csv("again.csv")["decision"].tolist() == table["decision"].tolist()
+    belief = model.predict_partition(X).belief().max(1)
+    row = int(np.flatnonzero((table["decision"] == "rather") & (belief > 0.76))[0])
+    assert "rather belongs to" in run("explain", "found", "--object", row + 1)[1]
     assert summary["sentences"][0].startswith(f"Of 243 objects, {said['clearly']} (")
     again = run("report", "found")
     assert again[0] == 0, again[2]

@@ -107,3 +107,17 @@ def test_new_categories_are_named_with_their_rows(run: Run, members: pd.DataFram
     assert code == 0, said
     assert "3 of 120 objects have a category that was not in the fit" in said
     assert "column 'size' in 3 ('huge' in 2: M-0, M-3; 'tiny' in 1: M-2)." in said
+
+
+def test_units_and_marks_of_missing_cells_are_those_of_the_fit(run: Run) -> None:
+    rng, kind = np.random.default_rng(2), np.arange(60) % 2
+    mmol = 5.0 + 4 * kind + rng.normal(0, 0.3, 60)
+    sugar = [f"{18 * one:.2f} mg/dL" if i % 3 == 0 else f"{one:.3f} mmol/L" for i, one in enumerate(mmol)]
+    steps = np.where(np.arange(60) % 10 == 7, -9, 4000 + 3000 * kind + rng.integers(0, 500, 60))
+    pd.DataFrame({"sugar": sugar, "steps": steps, "rest": rng.normal(size=60)}).to_csv("days.csv", index=False)
+    options = ("--unit", "sugar=mmol/L=18 mg/dL", "--missing", "-9")
+    code, _, err = run("cluster", "days.csv", "-c", 2, *options, "--n-init", 2, "-o", "found", "-q")
+    assert code == 0, err
+    code, _, err = run("predict", "found", "days.csv", "-o", "again.csv")
+    assert code == 0, err
+    pd.testing.assert_frame_equal(pd.read_csv("again.csv"), pd.read_csv("found/partition.csv"), atol=2e-6)

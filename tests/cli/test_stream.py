@@ -158,6 +158,9 @@ def test_a_checkpoint_of_another_fit_is_a_problem_with_its_name(softecm, points,
         (("-c", "auto", "--memory", "200kB"), "the number of clusters can't be chosen"),
         (("-c", "3", "--memory", "lots"), "--memory must be a size such as 2GB"),
         (("-c", "3", "--memory", "20kB"), "row group 0 of"),
+        (("-c", "3", "--memory", "9" * 400 + "GB"), "--memory must be at most"),
+        (("-c", "3", "--drop-rows", "9" * 5000), "--drop-rows holds a number of more than 4000 digits"),
+        (("-c", ""), "--clusters must be a whole number of at least 1, a range such as 2-12, or auto; got ."),
         (("-c", "3", "--memory", "200kB", "--label-column", "u"), "--label-column"),
         (("-c", "3", "--resume", "nowhere"), "resume must be an existing checkpoint"),
     ],
@@ -182,3 +185,13 @@ def test_a_damaged_parquet_file_is_named(tmp_path):
     file.write_bytes(b"PAR1 nonsense PAR1")
     with pytest.raises(Problem, match=r"broken\.parquet can't be read"):
         source.scanned(file)
+
+
+def test_a_sample_knows_its_rows(tmp_path, monkeypatch):
+    file = tmp_path / "rows.parquet"
+    pd.DataFrame({"row": np.arange(1000.0)}).to_parquet(file)
+    monkeypatch.setattr(source, "BATCH", 300)
+    monkeypatch.setattr(source, "SAMPLE", 70)
+    scan = source.scanned(file)
+    assert len(scan.places) > 50
+    np.testing.assert_array_equal(scan.sample["row"], scan.places)

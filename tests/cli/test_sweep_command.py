@@ -7,7 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from softecm.cli.sweep import RuleChoice, sentence
+from softecm import SoftECM
+from softecm.cli.commands import SweepOptions
+from softecm.cli.options import Reading, SweepSettings
+from softecm.cli.sweep import RuleChoice, _command, sentence
 from softecm.datasets import make_blobs
 
 Run = Callable[..., tuple[int, str, str]]
@@ -122,6 +125,8 @@ def test_a_stopped_sweep_says_what_is_kept_and_goes_on(run: Run, blobs: Path, mo
         (("-c", "3", "--rule", "stability"), "--resamples 10"),
         (("-c", "3", "--labels", "sort"), "sort"),
         (("-c", "3", "--metric", "far"), "--metric must be one of auto, "),
+        (("-c", "1-99999999"), "--clusters must hold at most 100000 numbers; got the 99999999 of 1-99999999"),
+        (("-c", "3", "--seeds", "9" * 4001), "--seeds holds a number of more than 4000 digits"),
     ],
 )
 def test_what_the_user_can_mend_is_refused_before_anything_runs(
@@ -166,3 +171,26 @@ def test_where_every_cell_merges_the_rule_says_so(run: Run, blobs: Path) -> None
     best = json.loads(Path("blobs-sweep/best.json").read_text())
     assert best["best"] is None
     assert best["merged_runs"] == best["runs"] == 1
+
+
+def test_every_setting_of_the_fits_arrives(run: Run, blobs: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    heard = []
+
+    def asked(X: object, grid: object, *, estimator: SoftECM, **options: object) -> None:
+        heard.append((grid, estimator.get_params(), options))
+        raise ValueError("enough.")
+
+    monkeypatch.setattr("softecm.selection.sweep", asked)
+    settings = ("--n-init", 4, "--max-iter", 7, "--tol", 0.01, "--delta", "none", "--dtype", "float32")
+    assert run("sweep", blobs, "-c", "2,3", *settings, "--seeds", 5, "--resamples", 6)[0] == 2
+    ((grid, params, options),) = heard
+    assert grid == {"n_clusters": [2, 3], "beta": [1.2], "lam": ["auto"], "alpha": [1.0]}
+    assert {"n_init": 4, "max_iter": 7, "tol": 0.01, "delta": None, "dtype": "float32"}.items() <= params.items()
+    assert (options["seeds"], options["resamples"]) == (5, 6)
+
+
+def test_the_next_command_has_the_seed_of_the_best_run() -> None:
+    options = SweepOptions(file=Path("a.csv"), clusters="2-4", settings=SweepSettings(), reading=Reading())
+    best = {"n_clusters": 3, "alpha": 1.0, "beta": 1.5, "lam": "auto"}
+    command = _command(options, RuleChoice(best, 0.7, 2, 3, random_state=2))
+    assert command == "softecm --beta 1.5 --seed 2 --max-iter 500 -o a-best"

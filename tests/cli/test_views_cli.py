@@ -208,3 +208,17 @@ def test_an_embedding_with_ids_is_matched_by_them(files, run):
     code, out, err = run("cluster", "patients.csv", "--id", "patient", "--embedding", "codes.csv", "-c", "2", "--json")
     assert code == 0, err
     assert "codes.csv lacks p0" in json.dumps(json.loads(out))
+
+
+def test_channels_of_the_fit_are_those_of_a_prediction(files, run):
+    vitals = pd.read_csv("vitals.csv")
+    both = [
+        vitals.assign(sign=name, pulse=vitals["pulse"] * factor) for name, factor in (("pulse", 1), ("pressure", 2))
+    ]
+    pd.concat(both).to_csv("signs.csv", index=False)
+    long = ["--series", "signs.csv", "--id", "patient", "--time", "hour", "--value", "pulse", "--channel", "sign"]
+    code, _, err = run("cluster", "patients.csv", *long, "-c", 2, "--n-init", 1, "-o", "out", "-q")
+    assert code == 0, err
+    code, _, err = run("predict", "out", "patients.csv", "--series", "signs.csv", "--id", "patient", "-o", "again.csv")
+    assert code == 0, err
+    assert pd.read_csv("again.csv")["set"].tolist() == pd.read_csv("out/partition.csv")["set"].tolist()

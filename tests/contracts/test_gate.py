@@ -1,6 +1,8 @@
 """Validation is the same for all estimators: input is read as meant, or raises a clear error."""
 
+import datetime
 import warnings
+from decimal import Decimal
 
 import numpy as np
 import pandas as pd
@@ -14,7 +16,11 @@ import softecm
 from contracts.test_estimators import KINDS, NAMES, quick
 from hostile.outcomes import assert_sentence, ends_well
 from softecm import SoftECM
+from softecm.constraints import spread_constraints
 from softecm.distances import Combined, Mahalanobis, SoftDTW
+from softecm.explain import ExplanationTree
+from softecm.scores import credal_silhouette
+from softecm.selection import sweep
 from softecm.spaces.raw import as_plain
 
 RNG = np.random.default_rng(0)
@@ -213,6 +219,38 @@ def test_a_frame_of_dissimilarities_is_read_by_its_labels(estimator):
     frame = pd.DataFrame(DATA["dissimilarities"], index=names, columns=names)
     shuffled = frame[[names[k] for k in RNG.permutation(30)]]
     np.testing.assert_array_equal(masses(estimator, shuffled), masses(estimator, frame))
+    if not isinstance(estimator, softecm.MECMdd):
+        predicted = [estimator.predict_partition(X).masses for X in (shuffled, frame)]
+        np.testing.assert_array_equal(*predicted)
+
+
+def test_refits_and_scores_read_dissimilarities_by_their_labels():
+    names = [f"object {k}" for k in range(30)]
+    frame = pd.DataFrame(DATA["dissimilarities"], index=names, columns=names)
+    shuffled = frame[[names[k] for k in RNG.permutation(30)]]
+    model = softecm.RECM(2, random_state=0).fit(frame)
+    for ask in (
+        lambda X: softecm.calibrate(model, X, 3, level=0.5).memberships,
+        lambda X: sweep(X, {"n_clusters": [2]}, estimator=softecm.RECM(random_state=0, n_init=1), seeds=1, resamples=2)[
+            "stability"
+        ],
+        lambda X: credal_silhouette(model.partition_, X),
+        lambda X: spread_constraints([(0, 1)], [(0, 20)], X).cannot_link,
+    ):
+        np.testing.assert_array_equal(ask(shuffled), ask(frame))
+
+
+@pytest.mark.parametrize("given", [[["x"] * 30] * 30, DATA["dissimilarities"] + 1j, [[1, 2], [3]]])
+def test_numbers_for_scores_and_links_pass_the_gate(given):
+    partition = softecm.CredalPartition.from_hard([0, 1] * 15)
+    for ask in (
+        lambda: credal_silhouette(partition, given),
+        lambda: spread_constraints([(0, 1)], None, given),
+        lambda: partition.discount(given),
+        lambda: ExplanationTree().fit(partition, DATA["vectors"], sample_weight=given),
+    ):
+        with pytest.raises(ValueError, match="must hold numbers only"):
+            ask()
 
 
 def test_views_in_another_order_are_refused():
@@ -259,6 +297,11 @@ NO_NUMBERS = {
     "intervals": (lambda: TABLE.assign(a=pd.cut(TABLE.a, 3)), "a value of type Interval in row 1"),
     "durations": (lambda: TABLE.assign(b=pd.to_timedelta(TABLE.b, unit="s")), "durations"),
     "lists": (lambda: TABLE.assign(c=[[1, 2]] * 30), "a value of type list in row 1"),
+    "a column of lists": (lambda: pd.Series([[1.0, 2.0]] * 30), "a column whose cells are lists"),
+    "values of a dict": (lambda: {"a": [1.0]}.values(), "got a dict_values. Pass list(X)"),
+    "groups": (lambda: TABLE.groupby("a"), "got a DataFrameGroupBy. Pass list(X)"),
+    "ragged": (lambda: [[1, 2], [3]] * 15, "got 2 cells in row 1 (X[0]) and 1 cell in row 2 (X[1])"),
+    "arrays of two shapes": (lambda: [np.ones(3), np.ones(4)] * 15, "must have rows of the same length"),
 }
 
 
@@ -267,6 +310,46 @@ NO_NUMBERS = {
 def test_what_holds_no_numbers_is_named(kind, what):
     make, said = NO_NUMBERS[what]
     assert said in refused(kind(2), make())
+
+
+def test_times_of_day_are_no_numbers():
+    pl = pytest.importorskip("polars")
+    times = pl.DataFrame({"a": [datetime.time(7, 48), datetime.time(9)] * 15, "b": DATA["vectors"][:, 0]})
+    for kind in (softecm.ECM, softecm.EGMM, lambda c: SoftECM(c, metric="dtw")):
+        assert "column 'a' holds times of day" in refused(kind(2), times)
+
+
+def test_a_polars_table_is_no_list_of_series():
+    pl = pytest.importorskip("polars")
+    assert "a table of shape (30, 3)" in refused(SoftECM(2, metric="dtw"), pl.DataFrame(DATA["vectors"]))
+
+
+def test_a_decimal_that_is_no_number_is_a_missing_cell():
+    cells = [[Decimal(one), other] for one, other in zip([0, "NaN", 2] * 10, "abcde" * 6, strict=True)]
+    missing = [[None if one.is_nan() else one, other] for one, other in cells]
+    for kind in (SoftECM, softecm.CatECM):
+        np.testing.assert_array_equal(masses(kind(2, random_state=0), cells), masses(kind(2, random_state=0), missing))
+
+
+def test_a_dict_of_keys_is_a_matrix_wherever_data_are_taken():
+    dense = np.abs(DATA["vectors"])
+    rows, keys = scipy.sparse.csr_matrix(dense), scipy.sparse.dok_matrix(dense)
+    found = [softecm.choose_n_clusters(X, candidates=[2, 3], random_state=0).values for X in (rows, keys)]
+    assert found[0] == found[1]
+    grids = [sweep(X, {"n_clusters": [2]}, resamples=2)["stability"] for X in (rows, keys)]
+    np.testing.assert_array_equal(*grids)
+    model = softecm.ECM(2, random_state=0).fit(keys)
+    assert softecm.calibrate(model, keys, 3, level=0.5).memberships.shape == (3, 30, 2)
+
+
+def test_several_matrices_in_a_list_have_as_many_objects_as_rows():
+    D = DATA["dissimilarities"]
+    model = softecm.MECMdd(2, random_state=0)
+    assert len(softecm.choose_n_clusters([D, D**0.5], estimator=model, candidates=[2, 3]).values) == 2
+    assert len(sweep([D, D**0.5], {"n_clusters": [2]}, estimator=model, resamples=2)) == 1
+    listed = softecm.calibrate(model.fit([D, D**0.5]), [D, D**0.5], 3, level=0.5)
+    named = softecm.calibrate(model, {"view 1": D, "view 2": D**0.5}, 3, level=0.5)
+    np.testing.assert_array_equal(listed.memberships, named.memberships)
 
 
 def test_what_is_given_beside_the_data_passes_the_gate_too(tmp_path):

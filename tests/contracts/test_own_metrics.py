@@ -36,6 +36,10 @@ def one_sided(x, v):
     return (x[:, None] - v).relu().sum(-1)
 
 
+def offset(x, v):
+    return squares(x, v) + 5.0
+
+
 def below(x, v):
     return squares(x, v) - 1.0
 
@@ -79,6 +83,7 @@ class TestOwnMetric:
             (constant, "returns 3 for every pair"),
             (rounded, "is flat: its gradient is zero"),
             (random, "returns different distances for the same arguments"),
+            (offset, "returns 5 between an object and itself"),
             (one_sided, r"is not symmetric: .* from object \d+ .* back"),
         ],
     )
@@ -113,6 +118,13 @@ class TestOwnMetric:
         with warnings.catch_warnings():
             warnings.simplefilter("error")
             SoftECM(2, metric=kind(squares), random_state=0).fit(X)
+
+
+def test_a_function_of_another_number_of_arguments_is_refused():
+    for function, said in ((lambda x: x, r"got <lambda>\(x\)"), (lambda x, v, w: x, r"got <lambda>\(x, v, w\)")):
+        with pytest.raises(ValueError, match=said):
+            SoftECM(2, metric=function).fit(X)
+    SoftECM(2, metric=lambda x, v, power=2.0: squares(x, v) ** (power / 2), n_init=1, max_iter=2, random_state=0).fit(X)
 
 
 def test_what_needs_all_pairs_asks_for_memory_first(monkeypatch):

@@ -94,3 +94,24 @@ def test_entries_of_entries_may_be_odd(folder, hostile_case):
 )
 def test_files_that_are_empty_deep_or_cut(folder, hostile_case, files):
     check_all(folder, COMMANDS, hostile_case, files)
+
+
+def test_a_table_of_fewer_objects_is_another_table(folder):
+    lines = (folder / "partition.csv").read_text(encoding="utf-8").splitlines(keepends=True)
+    summary = (folder / "summary.json").read_text(encoding="utf-8")
+    assert '"n_objects": 30' in summary
+    for files, said in (
+        ({"partition.csv": "".join(lines[:9])}, "partition.csv does not match the summary.json"),
+        ({"summary.json": summary.replace('"n_objects": 30', '"n_objects": "many"')}, "its entry 'n_objects' has"),
+        ({"summary.json": summary.replace('"n_objects": 30', '"n_objects": NaN')}, "summary.json is damaged"),
+        ({"summary.json": summary.replace('"n_objects": 30', '"n_objects": 1e999')}, "summary.json is damaged"),
+    ):
+        copy = folder.parent / "fewer"
+        shutil.rmtree(copy, ignore_errors=True)
+        shutil.copytree(folder, copy)
+        for file, content in files.items():
+            (copy / file).write_text(content, encoding="utf-8")
+        for name in ("report", "rename"):
+            ended = softecm(*COMMANDS[name](copy))
+            assert ended.code == 2
+            assert said in " ".join(ended.err.split())

@@ -212,3 +212,22 @@ def test_what_a_reader_says_reaches_the_user_as_it_is() -> None:
     with pytest.raises(Problem, match="two  blanks stay") as caught, mendable(ValueError):
         raise ReadError("two  blanks stay")
     assert isinstance(caught.value, ValueError)
+
+
+def test_numbers_beyond_all_floats_are_text(tmp_path):
+    file = tmp_path / "codes.csv"
+    file.write_text("code,size\n" + "".join(f"{10**400 + i},{i % 7}\n" for i in range(30)))
+    kinds = {column.name: column.kind for column in read(file, ReadOptions()).columns}
+    assert kinds == {"code": "id", "size": "number"}
+    file.write_text("code,size\n" + "".join(f"{10**400 if i == 3 else i},{i % 7}\n" for i in range(30)))
+    loaded = read(file, ReadOptions())
+    assert loaded.data["code"].isna().sum() == 1
+    assert any("1 cell is not a number and counts as missing" in note for note in loaded.notes)
+
+
+def test_names_that_repeat_are_told_apart_and_an_ending_does_not_unpack(tmp_path):
+    file = tmp_path / "table.csv.gz"
+    file.write_text("a,b\n1,2\n3,5\n4,1\n")
+    named = read(file, ReadOptions(names=("x", "x")))
+    assert [column.name for column in named.columns] == ["x", "x (2)"]
+    assert named.data.shape == (3, 2)

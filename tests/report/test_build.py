@@ -1,5 +1,6 @@
 """Reports from Python: every estimator, every kind of data."""
 
+import base64
 import json
 import re
 import warnings
@@ -124,6 +125,9 @@ def test_sliders_are_where_masses_follow_from_distances(name: str) -> None:
         prices = {"alpha": 0.4, "beta": 1.9, "delta": None if page.live.delta is None else 2.0 * page.live.delta}
         again = update_masses(torch.from_numpy(page.live.distances), page.partition.focal_sets, **prices).numpy()
         assert np.abs(again - model.repartition(X, **prices).masses).max() < 1e-9
+        drawn = facts(page.html)["live"]
+        stored = np.frombuffer(base64.b64decode(drawn["distances"]), "<f4").reshape(page.live.distances.shape)
+        np.testing.assert_allclose(stored * drawn["unit"], page.live.distances, rtol=1e-6, atol=1e-30)
 
 
 def test_links_and_hidden_values_leave_no_sliders() -> None:

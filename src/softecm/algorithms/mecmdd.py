@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from functools import partial
 from typing import Any, Self
 
@@ -29,7 +28,7 @@ from softecm.fit.loop import after_runs
 from softecm.fit.prepare import Draw, check_weights, seed
 from softecm.spaces.base import check_enough, check_indices, weighted_quantile
 from softecm.spaces.dissimilarities import Dissimilarities
-from softecm.spaces.raw import as_plain
+from softecm.spaces.raw import as_plain, is_views
 from softecm.spaces.views import refuse_other_order
 
 FAR = 0.95  # quantile of a view's dissimilarities that is the square of delta "auto"
@@ -279,6 +278,11 @@ class MECMdd(params.Restarts, params.FocalParameters, params.Masses, params.Clus
         names, views = named_views(X)
         return view_medoids.alike(checked_views(self, names, list(map(np.asarray, views)), reset=False))
 
+    def by_view(self, X: object) -> Any:
+        """Return several matrices by name; a list of them has another length than there are objects."""
+        names, views = named_views(X)
+        return X if len(views) == 1 else dict(zip(names, views, strict=True))
+
     def predict_partition(self, X: Any) -> CredalPartition:
         """Return the credal partition of other objects for the fitted medoids and weights.
 
@@ -318,7 +322,7 @@ def far_apart(view: Floats, counts: Floats | None) -> float:
 
 def by_name(X: object) -> bool:
     """Whether views are given as a dict; SciPy's DOK matrices are dicts, too."""
-    return isinstance(X, Mapping) and not issparse(X)
+    return is_views(X)
 
 
 def named_views(X: Any) -> tuple[tuple[str, ...], list[Any]]:

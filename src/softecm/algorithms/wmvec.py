@@ -17,7 +17,6 @@ from typing import Any, ClassVar, Self, TypeAlias
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from scipy.sparse import issparse
 from sklearn.utils.validation import check_is_fitted
 from torch import Tensor
 
@@ -35,6 +34,7 @@ from softecm.fit.settings import Settings
 from softecm.objective.equations import MassCost
 from softecm.objective.problem import solved
 from softecm.optim import Batch, PlainProblem, PlainState
+from softecm.spaces.raw import is_views
 from softecm.spaces.views import EncodedViews, joined, split_views
 
 Views: TypeAlias = Tensor | EncodedViews
@@ -380,7 +380,7 @@ class WMVEC(PrototypeFamily):
         return WMVECAlgorithm(self.rule, bool(self.features), *heats, self.scaling == "spread")
 
     def _fit_to(self, chosen: Settings, X: object, sample_weight: object) -> Self:
-        if isinstance(X, Mapping) and not issparse(X):
+        if is_views(X):
             chosen = replace(chosen, metric=Combined(dict.fromkeys(X, SquaredEuclidean()), scaling=str(self.scaling)))
         return super()._fit_to(chosen, X, sample_weight)
 

@@ -29,7 +29,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from softecm._checks import check_choice
+from softecm._checks import as_numbers, check_choice
 from softecm._text import place
 from softecm.belief.focal import MOST_SETS, ClusterSet, FocalSets
 from softecm.belief.transforms import BLOCK_ENTRIES, SMALLEST_TOTAL, FloatArray, _divided, _total
@@ -108,7 +108,7 @@ def discounted(source: Sourced, reliability: ArrayLike) -> Sourced:
     array([[0.05, 0.45, 0.  , 0.5 ]])
     """
     masses, focal = source
-    r = np.asarray(reliability, dtype=np.float64)
+    r = as_numbers(reliability, "reliability")
     if r.shape not in ((), (len(masses),)) or not np.all((r >= 0) & (r <= 1)):
         raise ValueError(
             f"reliability must be a number from 0 to 1, or one for each of the {len(masses)} objects; got {reliability!r}."

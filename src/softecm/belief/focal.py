@@ -13,7 +13,7 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from softecm._checks import is_whole, plain_array
+from softecm._checks import check_list, is_whole, plain_array
 from softecm._text import listed, meant, some_of
 from softecm._wording import literal, option, worded
 
@@ -303,7 +303,11 @@ class FocalSets:
             raise TypeError(
                 f"names must be a list with one name per cluster; got the text {names!r}. Write [{names!r}, …]."
             )
-        return FocalSets(self.n_clusters, self.sets, () if names is None else tuple(names))
+        return FocalSets(
+            self.n_clusters,
+            self.sets,
+            () if names is None else tuple(check_list("names", names, "one name per cluster")),
+        )
 
     def _with(self, names: Mapping[int | str, str]) -> list[str]:
         shown = list(self.cluster_names)

@@ -10,6 +10,7 @@ from typing import Self, TypeVar
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from softecm._checks import check_list
 from softecm.belief import combination, transforms
 from softecm.belief.combination import CombinationRule, Sourced
 from softecm.belief.focal import FocalSets
@@ -53,7 +54,7 @@ class Combining:
         array([[0.  , 0.55, 0.1 , 0.35]])
         """
         for other in others:
-            self._same_kind(other)
+            _check_kind(other)
         sources = [(one.masses, one.focal_sets) for one in (self, *others)]
         if rule == "average":
             return self._named(combination.averaged(sources), self.focal_sets)
@@ -108,7 +109,7 @@ class Combining:
         >>> again.labels()
         array([0, 0, 1, 2])
         """
-        self._same_kind(other)
+        _check_kind(other)
         if len(self.masses) != len(other.masses):
             raise ValueError(
                 f"partitions must be about the same objects to be matched; got {len(self.masses)} and {len(other.masses)} "
@@ -135,12 +136,13 @@ class Combining:
         own = self.focal_sets.n_clusters
         return self._trusted(*combination.renumbered((self.masses, self.focal_sets), range(own), n_clusters))
 
-    def _same_kind(self, other: object) -> None:
-        if not isinstance(other, Combining):
-            raise TypeError(
-                f"the other must be a CredalPartition; got {type(other).__name__}. "
-                "Make one with CredalPartition.from_hard or from_fuzzy."
-            )
+
+def _check_kind(other: object) -> None:
+    if not isinstance(other, Combining):
+        raise TypeError(
+            f"the other must be a CredalPartition; got {type(other).__name__}. "
+            "Make one with CredalPartition.from_hard or from_fuzzy."
+        )
 
 
 def consensus(partitions: Iterable[P], rule: CombinationRule = "average") -> P:
@@ -170,12 +172,12 @@ def consensus(partitions: Iterable[P], rule: CombinationRule = "average") -> P:
            [0.33, 0.67],
            [0.  , 1.  ]])
     """
-    each = list(partitions)
+    each: list[P] = check_list("partitions", partitions, "CredalPartitions")
     if not each:
         raise ValueError("consensus must have at least one partition; got none.")
-    first, *others = each
-    for other in others:
-        first._same_kind(other)
+    first = each[0]
+    for other in each:
+        _check_kind(other)
         if len(other.masses) != len(first.masses):
             raise ValueError(
                 f"partitions must be about the same objects; got {len(first.masses)} and {len(other.masses)} objects."

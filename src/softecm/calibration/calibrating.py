@@ -237,6 +237,7 @@ def calibrate(
     ----------
     T. Denœux, "Calibrated model-based evidential clustering using bootstrapping", Information Sciences 528, 2020.
     """
+    X = model.by_view(X) if isinstance(model, EvidentialClusterer) else X
     level = _checked(model, X, n_boot, level, pairs, resample)
     seed = check_count("random_state", random_state, least=0, hint="0 is usual.")
     refitting = Refitting(model, X, resample, bool(warm), seed)

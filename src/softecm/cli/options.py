@@ -7,6 +7,7 @@ given into one value again.
 from __future__ import annotations
 
 import inspect
+import re
 import shlex
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextvars import ContextVar
@@ -221,6 +222,10 @@ class FitSettings(CommonSettings):
 # ------------------------------------------------------------------ from dataclasses to the command line and back
 
 
+DIGITS = 4000  # Python reads no whole number with more than 4300
+TOO_LONG = re.compile(rf"\d{{{DIGITS + 1}}}")
+
+
 @dataclass(frozen=True)
 class Invocation:
     """How the command that runs was called."""
@@ -256,7 +261,11 @@ def command_function(function: Command, *, quiet: bool = True, without: Collecti
     def called(context: typer.Context, *, quiet: bool = False, machine: bool = False, **values: object) -> None:
         sources = {name: context.get_parameter_source(name) for name in values}
         typed = frozenset(name for name, source in sources.items() if getattr(source, "name", "") == "COMMANDLINE")
-        token = INVOCATION.set(Invocation(quiet, machine, typed, _written(context, typed)))
+        words = _written(context, typed)
+        for _, (option, *rest) in words:
+            if any(TOO_LONG.search(text) for text in rest):
+                raise Problem(f"{option} holds a number of more than {DIGITS} digits: give a shorter one.")
+        token = INVOCATION.set(Invocation(quiet, machine, typed, words))
         wording = WORDING.set(AS_TYPED._replace(again=INVOCATION.get().again))
         try:
             function(**{name: _gathered(hints[name], values, name) for name in own})

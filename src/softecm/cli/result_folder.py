@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import os
 import re
 from collections.abc import Callable, Mapping, Sequence
@@ -96,6 +97,7 @@ class Summary(TypedDict, total=False):
     """The entries of summary.json that other commands read."""
 
     n_clusters: int
+    n_objects: int
     focal_sets: Required[list[list[int]]]
     cluster_names: list[str]
     file: str
@@ -138,6 +140,14 @@ def check_summary(summary: Any, file: Path) -> Summary:
     return cast(Summary, summary)
 
 
+def _finite(text: str) -> float:
+    """Return a number of a summary; softecm writes neither NaN nor infinity."""
+    number = float(text)
+    if not math.isfinite(number):
+        raise ValueError(f"{text} is no number")
+    return number
+
+
 @dataclass(frozen=True)
 class ResultFolder:
     """What a result folder holds; everything but the summary is read when it is wanted."""
@@ -153,7 +163,10 @@ class ResultFolder:
             raise Problem(f"{path} is not a folder: give one that softecm cluster wrote.")
         completed(path)
         try:
-            return ResultFolder(path, check_summary(json.loads(file.read_text(encoding="utf-8")), file))
+            text = file.read_text(encoding="utf-8")
+            return ResultFolder(
+                path, check_summary(json.loads(text, parse_float=_finite, parse_constant=_finite), file)
+            )
         except OSError:
             raise Problem(f"{path} has no readable summary.json: give a folder that softecm cluster wrote.") from None
         except (ValueError, RecursionError):
@@ -227,6 +240,8 @@ class ResultFolder:
             masses = frame[[f"m({label})" for label in focal.labels()]].to_numpy(dtype=np.float64)
             if not len(masses) or not (masses.sum(1) > 0).all() or not np.isfinite(masses).all():
                 raise ValueError("no object, or one without masses")
+            if len(masses) != summary.get("n_objects", len(masses)):
+                raise ValueError("objects are missing")
             masses /= masses.sum(1, keepdims=True)  # six decimals do not add up to 1 exactly
             return CredalPartition(masses, focal), [as_it_was(name) for name in frame["id"]]
         except (KeyError, ValueError, TypeError) as error:

@@ -37,6 +37,7 @@ if TYPE_CHECKING:
 SAMPLE = 20_000  # rows that are looked at one by one, and drawn in the report
 BATCH = 1 << 16
 UNITS = {"": 1} | {f"{sign}{i}": base**k for i, base in (("", 1000), ("i", 1024)) for k, sign in enumerate("kmgt", 1)}
+MOST_MEMORY = 2**60
 GOOD_PART = 0.6  # of what is free, by default
 TEXT = 8.0  # times the size of a text file: the table it becomes, and what is computed from it
 
@@ -357,7 +358,10 @@ def parse(text: str) -> int:
     match = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*([kmgt]?i?)b?\s*", text.lower())
     if match is None or match[2] == "i" or not float(match[1]) > 0:
         raise Problem(f"--memory must be a size such as 2GB or 500MB; got {text}.")
-    return int(float(match[1]) * UNITS[match[2]])
+    size = float(match[1]) * UNITS[match[2]]
+    if size > MOST_MEMORY:
+        raise Problem(f"--memory must be at most {shown_size(MOST_MEMORY)}; got {text[:20]}.")
+    return int(size)
 
 
 def limit(memory: str | None) -> int:

@@ -133,10 +133,16 @@ def _check_places(folder: Path, book: Path, file: Path, *, force: bool) -> None:
 
 def _values(name: str, text: str) -> list[Any]:
     """Numbers with commas between; whole ones also as a range, 2-6 or 2..6; lambda also "auto"."""
+    from softecm.selection.grid import MOST_CELLS
+
     whole, numbers = name == "n_clusters", list[object]()
     for part in (part.strip() for part in text.split(",") if part.strip()):
         several = whole_range(part) if whole else None
         if several is not None:
+            if len(several) > MOST_CELLS:
+                raise Problem(
+                    f"--{SHOWN[name]} must hold at most {MOST_CELLS} numbers; got the {len(several)} of {part}."
+                )
             numbers += several
         elif name == "lam" and part == "auto":
             numbers.append(part)

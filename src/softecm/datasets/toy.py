@@ -7,6 +7,7 @@ from numpy.typing import NDArray
 from sklearn.utils import Bunch, check_random_state
 
 from softecm._checks import check_count, check_number
+from softecm._engine import check_memory
 
 DIAMOND = (
     (-5.0, 0.0), (-3.34, 1.67), (-3.34, 0.0), (-3.34, -1.67), (-1.67, 0.0), (0.0, 0.0),
@@ -74,6 +75,13 @@ def make_blobs(
     (33, 2)
     """
     rng = check_random_state(random_state)
+    for name, count in (("n_samples", n_samples), ("n_clusters", n_clusters), ("n_features", n_features)):
+        check_count(name, count, hint="It is a count.")
+    for name, count in (("between", between), ("outliers", outliers)):
+        check_count(name, count, least=0, hint="It is a number of objects.")
+    check_number("spread", spread, least=0, hint="1 is usual.")
+    check_number("distance", distance, least=0, hint="6 is usual.")
+    check_memory(8.0 * n_samples * n_features, f"{n_samples} objects of {n_features} numbers", "Use fewer.")
     centers = _centers(n_clusters, n_features, distance)
     group = np.arange(n_samples) % n_clusters
     data = [centers[group] + spread * rng.standard_normal((n_samples, n_features))]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import logging
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
@@ -384,6 +385,7 @@ def resolve_metric(metric: object, X: object) -> SemiMetric:
     if isinstance(metric, type) and issubclass(metric, SemiMetric):
         raise ValueError(f"metric must be an instance; got the class {metric.__name__}. Write {metric.__name__}().")
     if callable(metric):
+        _check_arguments(metric)
         return FunctionMetric(metric)
     raise ValueError(
         f"metric must be a name, a SemiMetric or a torch function d(x, v); got {metric!r}. 'auto' looks at the data."
@@ -438,6 +440,22 @@ def has_slope(metric: SemiMetric, objects: Tensor, prototypes: Tensor) -> bool:
     return slope is not None and bool((slope != 0).any())
 
 
+def _check_arguments(function: Callable[..., object]) -> None:
+    """Raise ValueError for a function that can't be called with two arguments; some have no known signature."""
+    try:
+        signature = inspect.signature(function)
+    except (TypeError, ValueError):
+        return
+    try:
+        signature.bind(None, None)
+    except TypeError:
+        name = getattr(function, "__name__", "function")
+        raise ValueError(
+            f"metric must be a function of two arguments, d(x, v); got {name}{signature}. Fix others with "
+            "functools.partial."
+        ) from None
+
+
 def _name(metric: SemiMetric) -> str:
     function = getattr(metric, "function", None)
     return getattr(function, "__name__", None) or metric.name or type(metric).__name__
@@ -462,5 +480,11 @@ def _doubt(d: Tensor, again: Tensor, objects: Tensor, numbers: list[int]) -> str
         return (
             f"is not symmetric: {float(d[i, j]):g} from {a} to {b} and {float(d[j, i]):g} back. This biases "
             "prototypes; use the mean or the larger of both."
+        )
+    own = d.diagonal()
+    if float(own.max()) > ROUNDING * largest:
+        return (
+            f"returns {float(own.max()):g} between an object and itself, where 0 is expected: masses depend on it. "
+            "Subtract it, as the Soft-DTW divergence does."
         )
     return ""

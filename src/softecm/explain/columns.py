@@ -12,6 +12,7 @@ from typing import NamedTuple, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from softecm._checks import check_list
 from softecm._precision import Precision, with_unit
 from softecm.explain.effects import FloatArray
 from softecm.spaces.columns import Cells
@@ -236,7 +237,11 @@ def _measured(X: object, names: Sequence[str] | None) -> list[Column]:
             "X must be a table or series; got a sparse matrix. Pass a few columns, X[:, columns].toarray()."
         )
     table = raw.table()
-    labels = [str(cells.name) for cells in table.columns] if names is None else [str(name) for name in names]
+    labels = (
+        [str(cells.name) for cells in table.columns]
+        if names is None
+        else list(map(str, check_list("columns", names, "names")))
+    )
     if len(labels) != len(table.columns):
         raise ValueError(f"columns must have one name per column, {len(table.columns)}; got {len(labels)}.")
     return [_column(name, cells) for name, cells in zip(labels, table.columns, strict=True)]

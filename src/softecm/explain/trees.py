@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
-from softecm._checks import is_number, is_whole
+from softecm._checks import as_numbers, is_number, is_whole
 from softecm._text import counted, number_of
 from softecm.belief import CredalPartition, FocalSets
 from softecm.explain.columns import Column, IntArray, measured
@@ -358,7 +358,7 @@ def _columns_of(table: object, names: Sequence[str] | None, count: int | None) -
 
 
 def _weights(sample_weight: ArrayLike | None, count: int) -> FloatArray:
-    weights = np.ones(count) if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)
+    weights = np.ones(count) if sample_weight is None else as_numbers(sample_weight, "sample_weight")
     if weights.shape != (count,) or not np.isfinite(weights).all() or (weights < 0).any() or not weights.any():
         raise ValueError(
             f"sample_weight must be a number of at least 0 for each of the {count} objects, not all 0; got shape "

@@ -10,7 +10,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
-from softecm._atomic import reached, write_bytes
+from softecm._atomic import as_path, reached, real_place, write_bytes
 from softecm._errors import ReadError
 from softecm._warnings import warn
 from softecm.files.expected import matches
@@ -42,13 +42,14 @@ class Journal:
         sound: Callable[[str, Row], bool] = lambda item, row: True,
         maker: str = "sweep",
     ) -> None:
-        self.path, self._sound, self._maker = Path(path), sound, maker
+        self.path, self._sound, self._maker = as_path(path, "journal"), sound, maker
         self._head = {FORMAT: VERSION, **work}
         self.done: dict[str, Row] = {}
         self._stack = ExitStack()
 
     def __enter__(self) -> Self:
         self.path.parent.mkdir(parents=True, exist_ok=True)
+        real_place(self.path)
         with ExitStack() as stack:
             stack.enter_context(locked(self.path))
             if self.path.exists() and self.path.stat().st_size:

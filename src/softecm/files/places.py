@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from softecm._atomic import beside, real_place, refuse_loose_link
+from softecm._atomic import as_path, beside, real_place, refuse_loose_link
 from softecm._errors import WriteError, reason
 
 
@@ -23,7 +23,7 @@ def real_folder(path: str | os.PathLike[str]) -> Path:
 
 def check_file(path: str | os.PathLike[str]) -> None:
     """Raise an error if no file can be written at this path; tests it, because only the system knows."""
-    with _refused(Path(path)):
+    with _refused(as_path(path)):
         _try_in(real_place(path).parent)
 
 
@@ -36,7 +36,7 @@ def check_new_file(path: Path, *, force: bool) -> None:
 
 def check_folder(path: str | os.PathLike[str]) -> None:
     """Raise an error for a folder that can't be created or written; the test leaves nothing behind."""
-    with _refused(Path(path)), _made(real_folder(path)) as folder:
+    with _refused(as_path(path)), _made(real_folder(path)) as folder:
         _try_in(folder)
 
 

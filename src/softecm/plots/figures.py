@@ -21,6 +21,7 @@ from softecm.plots.style import (
     mixed_colors,
     set_colors,
 )
+from softecm.scores.checks import as_partition
 from softecm.scores.silhouettes import Silhouettes
 
 if TYPE_CHECKING:
@@ -62,6 +63,7 @@ def mass_profile(
     >>> ax.get_xlabel(), ax.get_ylabel()
     ('object', 'mass')
     """
+    partition = as_partition("partition", partition, 1)
     ax = axes(ax)
     masses = partition.masses[by_set(partition)] if sort else partition.masses
     labels, colors = partition.focal_sets.in_words(names), set_colors(partition.focal_sets)
@@ -119,6 +121,7 @@ def mass_heatmap(
     >>> [t.get_text() for t in mass_heatmap(CredalPartition.from_hard([0, 1])).get_yticklabels()]
     ['no group', 'group 1', 'group 2']
     """
+    partition = as_partition("partition", partition, 1)
     ax = axes(ax)
     masses = partition.masses[by_set(partition)] if sort else partition.masses
     limits = (0.5, len(masses) + 0.5, masses.shape[1] - 0.5, -0.5)
@@ -149,6 +152,7 @@ def silhouette_bars(partition: CredalPartition, widths: Silhouettes, *, ax: Axes
     >>> ax.get_xlabel()
     'silhouette'
     """
+    partition = as_partition("partition", partition, 1)
     if len(partition) != len(widths.objects):
         raise ValueError(
             f"widths must hold silhouettes of the partition's {len(partition)} objects; got {len(widths.objects)}."
@@ -223,6 +227,7 @@ def map(
     >>> [t.get_text() for t in ax.get_legend().get_texts()]
     ['no group', 'group 1', 'group 2']
     """
+    partition = as_partition("partition", partition, 1)
     ax = axes(ax)
     xy = checked_points(points, len(partition))
     focal, best = partition.focal_sets, partition.masses.argmax(1)
@@ -281,6 +286,7 @@ def hulls(
     >>> len(hulls(p, [[0, 0], [1, 0], [0, 1], [5, 5]]).patches)
     4
     """
+    partition = as_partition("partition", partition, 1)
     ax = map(partition, points, ax=ax, names=names, axis_names=axis_names)
     xy = checked_points(points, len(partition))
     colors, labels = set_colors(partition.focal_sets), partition.focal_sets.in_words(names)
@@ -328,6 +334,7 @@ def scatter_masses(
     >>> scatter_masses(CredalPartition.from_hard([0, 1]), [[0, 0], [1, 0]], (0,)).get_title()
     'mass on group 1'
     """
+    partition = as_partition("partition", partition, 1)
     ax = axes(ax)
     xy = checked_points(points, len(partition))
     column = partition.focal_sets.index(clusters)
@@ -360,6 +367,7 @@ def ternary(partition: CredalPartition, *, ax: Axes | None = None, names: Sequen
     >>> ax.get_xlabel()
     'nearer to a corner: more probable'
     """
+    partition = as_partition("partition", partition, 1)
     if partition.n_clusters != 3:
         raise ValueError(f"partition must have 3 clusters for a triangle; got {partition.n_clusters}. Use map instead.")
     corners = np.array([[0.0, 0.0], [1.0, 0.0], [0.5, np.sqrt(0.75)]])
@@ -441,6 +449,7 @@ def series_prototypes(
     >>> len(ax.lines)
     3
     """
+    partition = as_partition("partition", partition, 1)
     ax = axes(ax)
     focal = partition.focal_sets
     column = focal.index(clusters)

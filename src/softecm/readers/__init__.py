@@ -22,6 +22,7 @@ from softecm.readers.base import Loaded as Loaded
 from softecm.readers.base import ReadOptions as ReadOptions
 from softecm.readers.base import Sheet as Sheet
 from softecm.readers.base import Written as Written
+from softecm.readers.base import own_names
 from softecm.readers.delimited import read_delimited
 from softecm.readers.frames import read_arff, read_excel, read_feather, read_parquet
 from softecm.readers.rows import named_as_columns, without_blank, without_rows
@@ -100,13 +101,14 @@ def objects_of(path: Path, sheet: Sheet, options: ReadOptions) -> Loaded:
 
 def _renamed(path: Path, sheet: Sheet, names: Sequence[str]) -> Sheet:
     """Rename the columns of a table to the given names."""
-    if not names or list(names) == list(sheet.frame.columns):
+    unique, notes = own_names(names)
+    if not names or unique == list(sheet.frame.columns):
         return sheet
     if len(names) != sheet.frame.shape[1]:
         raise ReadError(
             f"{option('names')} must name each of the {sheet.frame.shape[1]} columns of {path}; got {len(names)}."
         )
-    return replace(sheet, frame=sheet.frame.set_axis(list(names), axis=1))
+    return replace(sheet, frame=sheet.frame.set_axis(unique, axis=1), notes=(*sheet.notes, *notes))
 
 
 def format_of(path: Path) -> Format:

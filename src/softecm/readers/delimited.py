@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 from softecm._wording import option
@@ -30,7 +31,11 @@ def read_delimited(path: Path, options: ReadOptions) -> Sheet:
     try:
         wanted = dialect.names if dialect.decimal == "," else _categories(path, dialect, options)
         as_written = dict.fromkeys((*wanted, *dialect.codes), str)
-        frame = pd.read_csv(path, **_arguments(dialect), names=list(dialect.names), dtype=as_written)
+        read = partial(pd.read_csv, path, **_arguments(dialect), names=list(dialect.names))
+        try:
+            frame = read(dtype=as_written)
+        except OverflowError:  # an integer beyond all floats
+            frame = read(dtype=str)
     except ReadError:
         raise
     except (pd.errors.ParserError, pd.errors.EmptyDataError, UnicodeDecodeError, ValueError) as error:
@@ -59,6 +64,7 @@ def _arguments(dialect: Dialect) -> dict[str, object]:
     return {
         **divided,
         "float_precision": "round_trip",  # exact numbers: seeds depend on the last bit
+        "compression": None,
         "encoding": dialect.encoding,
         "header": 0 if dialect.header else None,
         "skiprows": list(dialect.skipped),

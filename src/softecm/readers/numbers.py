@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import re
+import sys
 from collections import Counter
 from collections.abc import Hashable, Iterable, Mapping
 from dataclasses import dataclass, field
-from numbers import Real
+from numbers import Integral, Real
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -90,6 +91,8 @@ class Spelled:
             return np.nan
         digits = re.sub(rf"[{between}{BLANKS_WITHIN}]", "", before)
         value = float(f"{digits or 0}.{after or 0}{self.power}")
+        if not np.isfinite(value):  # beyond all floats
+            return np.nan
         return -value if self.negative else value
 
     @property
@@ -247,7 +250,9 @@ def read_numbers(
 
     if are_codes(as_text(column)):
         return None
-    own = values_among(column, Real).astype("float64")
+    cells = values_among(column, Real)
+    huge = [isinstance(cell, Integral) and abs(int(cell)) > sys.float_info.max for cell in cells]  # these are text
+    own = cells[np.logical_not(huge)].astype("float64")
     filled = as_text(column.drop(own.index))
     n = len(own) + len(filled)
     spellings = {text: one for text in filled.unique() if (one := spelled(text)) is not None}

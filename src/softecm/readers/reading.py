@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING, Any, cast
 
 import narwhals.stable.v1 as nw
 
-from softecm._checks import frame_of
+from softecm._checks import check_flag, check_list, frame_of
 from softecm._text import meant
 from softecm._warnings import ReadingWarning, warn
+from softecm._wording import literal
 from softecm.readers import objects_of, read
 from softecm.readers.base import ATTRIBUTES, Expected, Loaded, ReadError, ReadOptions, Sheet, Written
 from softecm.readers.clock import read_times
@@ -101,13 +102,20 @@ def _options(options: dict[str, Any]) -> ReadOptions:
         raise TypeError(
             f"read_table has no option {unknown[0]!r}; it has {', '.join(known)}.{meant(unknown[0], known)}"
         )
-    several = {name for name, kind in OPTIONS.items() if kind.startswith("tuple")}
-    listed = {
-        name: tuple(map(str, [value] if isinstance(value, str | int) else value))
-        for name, value in options.items()
-        if name in several and value is not None
-    }
-    return ReadOptions(**{**options, **listed})
+    chosen: dict[str, Any] = {name: _value(name, value) for name, value in options.items() if value is not None}
+    return ReadOptions(**chosen)
+
+
+def _value(name: str, value: object) -> object:
+    """Return an option's value as its type; raise TypeError for another."""
+    kind = OPTIONS[name]
+    if kind.startswith("tuple"):
+        return tuple(map(str, [value] if isinstance(value, str | int) else check_list(name, value, "texts")))
+    if kind.startswith("bool"):
+        return check_flag(name, value, "Leave it out to infer it from the file.")
+    if not isinstance(value, str):
+        raise TypeError(f"{name} must be a text, such as the name of a column; got {literal(value)}.")
+    return value
 
 
 def _as_before(like: Loaded, options: ReadOptions) -> ReadOptions:

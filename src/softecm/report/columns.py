@@ -12,7 +12,7 @@ import narwhals as nw
 import numpy as np
 from numpy.typing import NDArray
 
-from softecm._checks import frame_of, is_number
+from softecm._checks import check_list, frame_of, is_number
 from softecm._precision import Precision, moment, spaced, with_unit
 from softecm.belief import CredalPartition
 from softecm.report.inputs import Comparing, Data, FloatArray, IntArray, views_of
@@ -233,7 +233,7 @@ def _gone(name: str, prototypes: Sequence[object], count: int) -> Attribute:
 def _shown_names(keys: list[str], names: Sequence[str] | None) -> list[str]:
     if names is None:
         return keys
-    shown = [str(name) for name in names]
+    shown = [str(name) for name in check_list("feature_names", names, "names")]
     if len(shown) != len(keys):
         raise ValueError(f"feature_names must have one name per column, {len(keys)}; got {len(shown)}.")
     return shown

@@ -11,7 +11,7 @@ from typing import Any, cast, overload
 import numpy as np
 
 from softecm._atomic import write_text
-from softecm._checks import make_frame
+from softecm._checks import check_list, check_pair, make_frame
 from softecm._text import counted, grouped, listed, opening, share_of
 from softecm.belief import CredalPartition
 from softecm.belief.assignments import Decisions
@@ -365,10 +365,13 @@ def compare(
     >>> found.sentences()[0], found.moved.tolist()
     ('Of 4 objects, 1 (25%) is in another set in B.', [3])
     """
-    called = (str(names[0]), str(names[1]))
+    a, b = check_pair("names", names, "names")
+    called = (str(a), str(b))
     if hasattr(first, "predict_partition") and hasattr(second, "predict_partition"):
         models = (cast("Comparing", first), cast("Comparing", second))
-        return group_changes(models, data, (None, None) if ids is None else ids, called)
+        data = None if data is None else check_pair("data", data, "the objects of each model")
+        ids = (None, None) if ids is None else check_pair("ids", ids, "lists of ids")
+        return group_changes(models, data, ids, called)
     first, second = _partition("first", first), _partition("second", second)
     if ids is None and first.ids is not None and second.ids is not None:
         first, second, alone = _common(first, second)
@@ -381,7 +384,11 @@ def compare(
     if len(first) < 2:
         raise ValueError(f"partitions must have at least two objects to be compared; got {len(first)}.")
     known = first.ids if ids is None else ids
-    objects = [str(i + 1) for i in range(len(first))] if known is None else [str(name) for name in known]
+    objects = (
+        [str(i + 1) for i in range(len(first))]
+        if known is None
+        else [str(name) for name in check_list("ids", known, "ids")]
+    )
     if len(objects) != len(first):
         raise ValueError(f"ids must have one entry for each of the {len(first)} objects; got {len(objects)}.")
     first = first.rename(list(first.focal_sets.group_names))

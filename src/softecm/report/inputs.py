@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import issparse
 
-from softecm._checks import frame_of
+from softecm._checks import check_list, frame_of
 from softecm.belief import CredalPartition
 from softecm.spaces.dissimilarities import Dissimilarities
-from softecm.spaces.raw import ids_of
+from softecm.spaces.raw import ids_of, is_views
 from softecm.spaces.series import SeriesSpace
 from softecm.spaces.views import Views
 
@@ -131,7 +131,7 @@ def names_of(X: Data, count: int, own_names: Iterable[object] | None) -> list[st
     known = ids_of(X) if own_names is None else own_names
     if known is None:
         return [str(i + 1) for i in range(count)]
-    names = [str(name) for name in known]
+    names = [str(name) for name in check_list("names", known, "one name per object")]
     if len(names) != count:
         raise ValueError(
             f"names must have one entry for each of the {count} objects; got {len(names)}. Leave none out."
@@ -141,7 +141,7 @@ def names_of(X: Data, count: int, own_names: Iterable[object] | None) -> list[st
 
 def take(X: Data, rows: IntArray) -> Data:
     """Return some objects of a frame, an array, a list, or views, in its own type."""
-    if isinstance(X, Mapping):
+    if is_views(X):
         return {name: take(part, rows) for name, part in X.items()}
     if issparse(X):
         return X.tocsr()[rows]

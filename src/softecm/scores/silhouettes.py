@@ -17,6 +17,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
+from softecm._checks import aligned, as_numbers
 from softecm.belief import CredalPartition
 from softecm.scores.checks import FloatArray, as_partition
 
@@ -77,7 +78,7 @@ def silhouettes(partition: CredalPartition, distances: ArrayLike) -> Silhouettes
     n, c = len(partition), partition.n_clusters
     if c < 2:
         raise ValueError("partition must have at least two clusters for silhouettes; got 1.")
-    d = np.asarray(distances, dtype=np.float64)
+    d = as_numbers(aligned(distances, "distances"), "distances")
     if d.shape not in ((n, n), (n, c)) or not np.isfinite(d).all() or (d < 0).any():
         raise ValueError(
             f"distances must be numbers of at least 0 between the {n} objects ({n}, {n}), or from each to the {c} clusters' "

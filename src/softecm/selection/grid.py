@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import dataclasses
 import hashlib
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+import math
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Sized
 from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import product
@@ -42,6 +43,9 @@ class Cell:
     key: str  # equal for cells of one batch
 
 
+MOST_CELLS = 100_000  # of a grid
+
+
 @dataclass(frozen=True)
 class Task:
     """Cells that are solved together, completed or not as a whole."""
@@ -62,6 +66,16 @@ def combinations(grid: Grid) -> list[dict[str, object]]:
     for part in _listed(grid):
         if not isinstance(part, Mapping):
             raise ValueError(f"grid must map names of parameters to values, or be a list of such; got {part!r}.")
+        odd = next((name for name in part if not isinstance(name, str)), None)
+        if odd is not None:
+            raise ValueError(
+                f"grid must map names of parameters to values; got {odd!r}. {{'beta': [1.1, 1.2]}} is one."
+            )
+        count = math.prod(map(_count, part.values()))
+        if count > MOST_CELLS:
+            raise ValueError(
+                f"grid must hold at most {MOST_CELLS} combinations of values; got {count}. Try fewer of each."
+            )
         values = [_values(name, several) for name, several in part.items()]
         every += [dict(zip(part, chosen, strict=True)) for chosen in product(*values)]
     if not every:
@@ -74,6 +88,13 @@ def _listed(several: object) -> list[object]:
     if isinstance(several, str | bytes | Mapping) or not isinstance(several, Iterable):
         return [several]
     return list(several)
+
+
+def _count(values: object) -> int:
+    """Return the number of values of a parameter, without making a list of them."""
+    if isinstance(values, str | bytes | Mapping) or getattr(values, "ndim", 1) == 0:
+        return 1
+    return len(values) if isinstance(values, Sized) else 1
 
 
 def _values(name: str, value_or_values: object) -> list[object]:

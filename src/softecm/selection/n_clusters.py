@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import clone
 
-from softecm._checks import check_count, make_frame
+from softecm._checks import check_count, check_function, make_frame
 from softecm._precision import criterion
 from softecm._text import listed
 from softecm._warnings import NoGroupsWarning, NumberOfGroupsWarning, SearchEdgeWarning, TwinsWarning, warn
@@ -33,6 +33,7 @@ from softecm.selection.mixtures import AS_FAR, MixtureEvidence
 from softecm.selection.rules import RULES, pick_rule
 from softecm.selection.stability import part_of, run_stability
 from softecm.spaces.base import refuse_dissimilarities
+from softecm.spaces.raw import raw_data
 from softecm.spaces.views import n_objects
 
 if TYPE_CHECKING:
@@ -219,16 +220,21 @@ def choose_n_clusters(
         )
         raise TypeError(f"choose_n_clusters() got an unexpected keyword argument {name!r}{own}.")
     if estimator is None and kind_of(X) == "numbers":
-        refuse_dissimilarities(np.asarray(X), "estimator=SoftECM(metric='precomputed')")
+        raw = raw_data(X)
+        raw.refuse_no_table()
+        refuse_dissimilarities(raw.array(), "estimator=SoftECM(metric='precomputed')")
+    check_function("fit", fit, "fit(estimator, X)")
+    check_function("callback", callback, "callback(n_clusters, model, value)")
     pick_rule(DEFAULT if rule == "auto" else rule)
-    n = n_objects(X)
-    if n < 1:
-        raise ValueError("X must hold at least one object; got none.")
-    numbers = None if candidates is None else _checked(candidates, n)
     if estimator is not None and not (isinstance(estimator, EvidentialClusterer) and hasattr(estimator, "n_clusters")):
         raise TypeError(
             f"estimator must be one of softecm's that takes n_clusters; got {estimator!r}. SoftECM() is usual."
         )
+    X = X if estimator is None else estimator.by_view(X)
+    n = n_objects(X)
+    if n < 1:
+        raise ValueError("X must hold at least one object; got none.")
+    numbers = None if candidates is None else _checked(candidates, n)
     base, why = _with_metric(SoftECM() if estimator is None else estimator, X)
     if random_state is not None:
         base = clone(base).set_params(random_state=random_state)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from sklearn.base import clone
 from sklearn.utils import _safe_indexing
 
+from softecm._checks import aligned
 from softecm._engine import threads
 from softecm.belief import CredalPartition
 from softecm.fit.algorithm import Fit
@@ -23,6 +24,7 @@ from softecm.fit.loop import MERGED, Callback
 from softecm.scores import credal_rand_index
 from softecm.selection.batch import Data, is_batchable, partitions, prepared, takes_dissimilarities
 from softecm.selection.grid import Cell
+from softecm.spaces.raw import is_views, raw_data
 from softecm.spaces.views import n_objects
 
 SHARE = 0.8  # of the objects in a resample
@@ -137,6 +139,7 @@ def _refit_alone(
 
 def part_of(X: object, rows: NDArray[np.int64], columns: NDArray[np.int64] | None) -> object:
     """Return some of the objects; of a matrix of dissimilarities, those to some of the objects."""
-    if isinstance(X, Mapping):
+    if is_views(X):
         return {name: part_of(part, rows, columns) for name, part in X.items()}
-    return _safe_indexing(X, rows) if columns is None else np.asarray(X)[np.ix_(rows, columns)]
+    X = raw.value if (raw := raw_data(X)).is_sparse else X
+    return _safe_indexing(X, rows) if columns is None else np.asarray(aligned(X))[np.ix_(rows, columns)]

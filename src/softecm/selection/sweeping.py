@@ -12,12 +12,13 @@ from typing import TYPE_CHECKING, Any, NamedTuple, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from softecm._checks import check_count, is_number
+from softecm._checks import check_count, check_list, is_number
 from softecm._errors import reason
 from softecm._fingerprint import warn_unseen
 from softecm._progress import Counter, counted
 from softecm._version import __version__
 from softecm._warnings import warn
+from softecm._wording import literal
 from softecm.distances.views import Combined
 from softecm.files.folders import elsewhere
 from softecm.files.journal import Journal
@@ -28,6 +29,7 @@ from softecm.selection.grid import Cell, Grid, Task, describe, described, digest
 from softecm.selection.measures import Measures, Value
 from softecm.selection.result import Sweep
 from softecm.selection.stability import run_stability
+from softecm.spaces.raw import is_views
 from softecm.spaces.views import n_objects
 
 if TYPE_CHECKING:
@@ -114,8 +116,12 @@ def sweep(
     numbers = (
         list(range(check_count("seeds", seeds, most=MANY, hint="10 is usual.")))
         if isinstance(seeds, int)
-        else list(seeds)
+        else [
+            check_count("seeds", seed, least=0, hint="Each is a seed.") for seed in check_list("seeds", seeds, "seeds")
+        ]
     )
+    if not numbers:
+        raise ValueError("seeds must hold at least one seed; got none. 10 is usual.")
     cells = make_cells(estimators, grid, numbers)
     for model in () if journal is None else (cell.model for cell in cells):
         warn_unseen(getattr(model, "metric", None), f"journal {journal}")
@@ -187,7 +193,7 @@ def _datasets(
 ) -> tuple[dict[str, Data], dict[str, EvidentialClusterer]]:
     from softecm import SoftECM
 
-    several = isinstance(X, Mapping) and not isinstance(getattr(estimator, "metric", None), Combined)
+    several = is_views(X) and not isinstance(getattr(estimator, "metric", None), Combined)
     parts = cast("Mapping[str, object]", X) if several else {"": X}
     if not parts:
         raise ValueError("X must hold at least one data set; got an empty dict.")
@@ -198,11 +204,14 @@ def _datasets(
     datasets, estimators = {}, {}
     for name, data in parts.items():
         labels, weights = of(y, name), of(sample_weight, name)
+        own = of(estimator, name) or SoftECM()
+        if not hasattr(own, "by_view"):
+            raise TypeError(f"estimator must be one of softecm's; got {literal(own)}. SoftECM() is usual.")
+        data = own.by_view(data)
         known = None if labels is None else np.atleast_1d(labels)
         if known is not None and len(known) != n_objects(data):
             raise ValueError(f"y must have one label per object; got {len(known)} for {n_objects(data)} objects.")
-        estimators[name] = of(estimator, name) or SoftECM()
-        datasets[name] = Data(data, known, weights, digest(data, labels, weights))
+        estimators[name], datasets[name] = own, Data(data, known, weights, digest(data, labels, weights))
     return datasets, estimators
 
 

@@ -12,6 +12,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from softecm._checks import LARGEST as LARGEST
 from softecm._checks import plain_array
 from softecm._text import place
 from softecm._wording import option, worded
@@ -23,7 +24,6 @@ if TYPE_CHECKING:
     from sklearn.base import BaseEstimator
 
 
-LARGEST = 1e150  # above this, squares and their sums overflow float64
 SQUARABLE = Range(-LARGEST, LARGEST)
 _LARGEST = {torch.float64: LARGEST, torch.float32: 1e18}
 # Squares of smaller differences lose digits, then vanish.
@@ -69,7 +69,7 @@ def refuse_not_square(d: NDArray[np.floating]) -> None:
 
 def look_like_dissimilarities(rows: NDArray[np.floating], asymmetry: float = ROUNDING) -> bool:
     """Whether rows are a symmetric matrix with a diagonal of zeros; the asymmetry is a share of the largest number."""
-    if rows.ndim != 2 or len(rows) < 3 or rows.shape[0] != rows.shape[1]:
+    if rows.ndim != 2 or len(rows) < 3 or rows.shape[0] != rows.shape[1] or rows.dtype.kind not in "fiub":
         return False
     largest = float(rows.max())
     alike = not np.diagonal(rows).any() and rows.min() >= 0 < largest

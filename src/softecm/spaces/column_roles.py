@@ -12,7 +12,7 @@ import narwhals.stable.v1 as nw
 import numpy as np
 from numpy.typing import NDArray
 
-from softecm._checks import frame_of, plain_array
+from softecm._checks import check_list, frame_of, plain_array
 from softecm._precision import spaced
 from softecm._text import column_label, meant, some_of
 from softecm._wording import option, worded
@@ -229,7 +229,11 @@ def by_row(X: object, must_link: object, cannot_link: object) -> tuple[Any, Any]
 
 
 def _rows(parameter: str, pairs: Any, X: object) -> Any:
-    listed = pairs if pairs is None or hasattr(pairs, "ndim") or hasattr(pairs, "__array__") else list(pairs)
+    listed = (
+        pairs
+        if pairs is None or hasattr(pairs, "ndim") or hasattr(pairs, "__array__")
+        else check_list(parameter, pairs, "pairs of objects")
+    )
     table = plain_array(listed, parameter)
     if table.ndim != 2 or "text" not in map(kind_of, table.ravel()[:2]):
         return listed

@@ -216,7 +216,7 @@ def is_missing(value: object) -> bool:
     """Whether a cell is missing: None, NaN, or a library's own marker."""
     if value is None or type(value).__name__ in ("NAType", "NaTType"):
         return True
-    return isinstance(value, float) and value != value
+    return value.is_nan() if isinstance(value, Decimal) else isinstance(value, float) and value != value
 
 
 WITH_ZONE = " with a time zone"

@@ -11,6 +11,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from softecm._checks import aligned
 from softecm.files.expected import Misfit, count, listed, numeric_type, rules, text
 from softecm.spaces import base
 from softecm.spaces.raw import raw_data
@@ -21,26 +22,10 @@ if TYPE_CHECKING:
 HASHES = (0xBF58476D1CE4E5B9, 0x94D049BB133111EB, 0xD6E8FEB86659FD93)
 
 
-def aligned(X: Any) -> Any:
-    """Order a data frame's columns of dissimilarities like its rows; raise an error if they name other objects."""
-    index, columns = getattr(X, "index", None), getattr(X, "columns", None)
-    if index is None or columns is None or callable(index) or len(index) != len(columns):
-        return X
-    rows, names = list(index), list(columns)
-    if rows == names or _are_numbers(rows) or _are_numbers(names):
-        return X
-    if set(rows) != set(names):
-        odd = next((name for name in names if name not in set(rows)), names[0])
-        raise ValueError(
-            f"X must have the same names in its index and its columns, which are the same objects; got column {odd!r}, "
-            "which the index does not have. If they are in the same order, give X.to_numpy() or set X.columns = X.index."
-        )
-    return X[rows]
-
-
-def _are_numbers(names: Sequence[object]) -> bool:
-    """Whether names only count the objects, like default pandas labels."""
-    return any([str(name) for name in names] == [str(first + i) for i in range(len(names))] for first in (0, 1))
+def _as_in_fit(X: Any, names: Sequence[str]) -> Any:
+    """Order a data frame's columns like the objects of the fit, if it names these and no others."""
+    columns = list(getattr(X, "columns", ()))
+    return X[list(names)] if columns != list(names) and sorted(map(str, columns)) == sorted(names) else X
 
 
 @dataclass(frozen=True)
@@ -72,7 +57,7 @@ class Dissimilarities(base.Space):
 
         raw = raw_data(X)
         raw.refuse_no_table()
-        X = aligned(raw.value) if reset else raw.value
+        X = aligned(raw.value) if reset else _as_in_fit(raw.value, getattr(estimator, "feature_names_in_", ()))
         if not reset:
             base.refuse_other_width(estimator, X)
         kinds: dict[str, Any] = {"dtype": [np.float64, np.float32], "accept_sparse": False, "ensure_all_finite": False}

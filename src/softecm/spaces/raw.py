@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping, Sequence, Set, Sized
+from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping, Sequence, Sized
 from dataclasses import dataclass, field
 from itertools import count
 from numbers import Real
@@ -18,10 +18,10 @@ from narwhals.stable.v1 import selectors as cs
 from numpy.typing import NDArray
 from scipy.sparse import issparse
 
-from softecm._checks import Array, frame_of, plain_array
+from softecm._checks import Array, frame_of, plain_array, refuse_huge, refuse_ragged
+from softecm._checks import as_numbers as as_numbers
 from softecm._text import place, visible
 from softecm._wording import literal, option
-from softecm.spaces.base import LARGEST
 from softecm.spaces.columns import ArrayCells, Cells, Name, SeriesCells, kind_of, refuse_unwritable
 from softecm.spaces.sparse import sound_rows
 
@@ -106,12 +106,21 @@ class RawData:
         X = self.value
         if isinstance(X, str | bytes | PathLike):
             return f"the text {fspath(X)[:60]!r}. softecm.read_table(path).data has the rows of a file"
-        if isinstance(X, Iterator | Set):
-            return f"a {type(X).__name__}. Pass list(X)"
-        if not isinstance(X, Sized) and not hasattr(X, "__array__"):
-            return "None" if X is None else f"a value of type {type(X).__name__}"
+        if not isinstance(X, Sequence) and not hasattr(X, "__array__"):
+            several = isinstance(X, Iterator | Sized)
+            return (
+                "None"
+                if X is None
+                else f"a {type(X).__name__}. Pass list(X)"
+                if several
+                else f"a value of type {type(X).__name__}"
+            )
         column = nw.from_native(X, series_only=True, pass_through=True)
-        return _single_values(column.to_list(), name) if isinstance(column, nw.Series) else ""
+        if not isinstance(column, nw.Series):
+            return ""
+        cells = column.to_list()
+        nested = bool(cells) and isinstance(cells[0], list | tuple | np.ndarray)
+        return "a column whose cells are lists. Pass X.tolist()" if nested else _single_values(cells, name)
 
     def array(self) -> Array:
         """Convert to an array."""
@@ -147,6 +156,7 @@ class RawData:
             raise
         except (TypeError, ValueError) as error:
             self.refuse_words()
+            refuse_ragged(self.value, "X")
             if "NAType" in str(error):
                 raise ValueError("Input X contains NaN: fill in missing cells, or leave their rows out.") from error
             if "Complex data" in str(error) or "'complex'" in str(error):
@@ -266,7 +276,8 @@ class RawFrame(RawData):
                 f"{name} must have at least one column; got a data frame of {len(self.value)} rows without any."
             )
         for cells in self.columns() if of_numbers else ():
-            refuse_other_type(cells, OTHER_TYPES.get(cells.kind_by_type, ""), name)
+            other = "times of day" if cells.values.dtype == nw.Time else OTHER_TYPES.get(cells.kind_by_type, "")
+            refuse_other_type(cells, other, name)
 
     def columns(self) -> tuple[Cells, ...]:
         """Return the frame's columns."""
@@ -326,9 +337,15 @@ class RawList(RawData):
     def array(self) -> Array:
         """Convert to an object array if it holds text, else to floats if possible."""
         first = self.value[0] if self.value else None
-        if kind_of(first) == "text" or not isinstance(first, Sequence):
-            return np.asarray(self.value)
-        cells = np.asarray(self.value, dtype=object)
+        try:
+            if kind_of(first) == "text" or not isinstance(first, Sequence):
+                return np.asarray(self.value)
+            cells = np.asarray(self.value, dtype=object)
+        except ValueError:
+            refuse_ragged(self.value, "X")
+            raise
+        if cells.ndim < 2:
+            refuse_ragged(self.value, "X")
         try:
             return cells if _holds_words(cells.ravel()) else np.asarray(self.value, dtype=np.float64)
         except (TypeError, ValueError, OverflowError):
@@ -396,7 +413,9 @@ def raw_data(X: Any, name: str = "X") -> RawData:
         return RawData(X)
     if issparse(X):  # before the check for dicts: SciPy's DOK format is one
         return RawSparse(sound_rows(X, name))
-    if isinstance(X, Mapping):
+    if isinstance(X, memoryview):
+        return RawArray(np.asarray(X))
+    if is_views(X):
         views = {key: raw_data(part, name) for key, part in X.items()}
         if any(part.in_blocks for part in views.values()):
             raise TypeError(VIEWS_IN_BLOCKS)
@@ -415,6 +434,11 @@ def raw_data(X: Any, name: str = "X") -> RawData:
     if hasattr(X, "__array__") and not isinstance(nw.from_native(X, series_only=True, pass_through=True), nw.Series):
         return RawArray(plain_array(X, name))
     return RawData(X)
+
+
+def is_views(X: object) -> TypeGuard[Mapping[Any, Any]]:
+    """Whether data are a dict of views, or of data sets; SciPy's DOK format is a dict, too."""
+    return isinstance(X, Mapping) and not issparse(X)
 
 
 def _refuse_pair(X: Sequence[Any], name: str) -> None:
@@ -436,21 +460,6 @@ def _is_list(part: object) -> TypeGuard[Sequence[object]]:
 def as_plain(X: Any, name: str = "X") -> Any:
     """Return data of any type as arrays, frames, lists and validated sparse rows."""
     return raw_data(X, name).value
-
-
-def as_numbers(X: object, name: str) -> NDArray[np.float64]:
-    """Return numeric values given in addition to the data as an array."""
-    plain = plain_array(X, name)
-    try:
-        if plain.dtype.kind in "cmM":
-            raise TypeError
-        return np.asarray(plain, dtype=np.float64, order="C")  # torch takes no negative strides
-    except OverflowError:
-        refuse_huge(plain, name)
-        raise
-    except (TypeError, ValueError) as error:
-        got = getattr(X, "dtype", type(X).__name__)
-        raise ValueError(f"{name} must hold numbers only; got {got}. Pass an array of floats.") from error
 
 
 def read_table(X: object, name: str = "X") -> RawTable:
@@ -565,15 +574,3 @@ def _first_word(cells: Cells, name: str) -> str:
                     "out."
                 )
     return ""
-
-
-def refuse_huge(X: object, name: str = "X") -> None:
-    """Raise ValueError naming an integer beyond the range of floats."""
-    cells = np.asarray(X, dtype=object)
-    for at, cell in zip(np.ndindex(cells.shape), cells.ravel(), strict=True):
-        if isinstance(cell, int) and abs(cell) > LARGEST:
-            where = "".join(f"[{i}]" for i in at)
-            raise ValueError(
-                f"{name} must hold numbers of at most {LARGEST:g} in size; got {literal(cell)} in {name}{where}. Divide "
-                "by a constant first, or leave it out."
-            )

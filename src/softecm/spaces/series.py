@@ -17,7 +17,7 @@ from softecm._checks import check_choice, check_count
 from softecm._text import place
 from softecm.files.expected import Misfit, count, either, numeric_type, rules, text
 from softecm.spaces.base import LARGEST, ByRow, Space, content_keys, refuse_large, refuse_odd_numbers, refuse_range
-from softecm.spaces.raw import as_plain
+from softecm.spaces.raw import raw_data
 
 if TYPE_CHECKING:
     from sklearn.base import BaseEstimator
@@ -90,7 +90,10 @@ def to_list(X: object, layout: str = "tslearn") -> list[NDArray[np.float64]]:
     check_choice(
         "layout", layout, ("tslearn", "aeon"), "'tslearn' is (n, steps, channels), 'aeon' (n, channels, steps)."
     )
-    X = as_plain(X)
+    raw = raw_data(X)
+    if raw.frame is not None:
+        raw.refuse_no_table(of_numbers=True)
+    X = raw.value
     if not isinstance(X, list | tuple):
         X = X.to_numpy() if hasattr(X, "to_numpy") and not hasattr(X, "ndim") else X
         if not hasattr(X, "__array__"):
@@ -102,7 +105,7 @@ def to_list(X: object, layout: str = "tslearn") -> list[NDArray[np.float64]]:
     if getattr(X, "ndim", 1) == 0 or len(X) == 0:
         raise ValueError("X must hold at least one series; got none. Pass an array (n, steps, channels) or a list.")
     rows: list[NDArray[np.float64]] = []
-    for i, one in enumerate(X):  # type: ignore[arg-type, var-annotated]
+    for i, one in enumerate(X):
         try:
             row = np.asarray(one)
         except ValueError as error:
@@ -406,7 +409,7 @@ class TimeSeries(SteppedSeries):
 
     def check(self, estimator: BaseEstimator, X: object, *, reset: bool) -> list[NDArray[np.float64]]:
         """Return series as a list of (steps, channels)."""
-        X = as_plain(X)
+        X = raw_data(X).value
         rows = to_list(X, self.layout)
         self._check_table(X, reset=reset)
         if reset:
@@ -420,9 +423,10 @@ class TimeSeries(SteppedSeries):
 
     def _check_table(self, X: object, *, reset: bool) -> None:
         """Raise an error for rows of a table that look like series of one channel: too short, or of another length."""
-        if getattr(X, "ndim", 0) != 2:
+        shape: tuple[int, ...] = getattr(X, "shape", ())
+        if len(shape) != 2:
             return
-        n, steps = np.shape(X)  # type: ignore[call-overload]
+        n, steps = shape
         if steps > TABLE_COLUMNS if reset else steps == self.length:
             return
         known = "" if reset else f", and those of the fit have about {self.length}"

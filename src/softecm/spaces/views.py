@@ -19,7 +19,7 @@ from softecm.files.expected import Misfit, array, count, listed, maybe, rules, t
 from softecm.files.values import by_itself, own
 from softecm.spaces.base import ByRow, Encoded, Space
 from softecm.spaces.magnitudes import SizeChange
-from softecm.spaces.raw import VIEWS_IN_BLOCKS, Frame, RawData, RawFrame, raw_data
+from softecm.spaces.raw import VIEWS_IN_BLOCKS, Frame, RawData, RawFrame, is_views, raw_data
 
 if TYPE_CHECKING:
     from sklearn.base import BaseEstimator
@@ -407,7 +407,7 @@ class Views(Space):
 
 def n_objects(X: Any) -> int:
     """Return the number of objects in data of any kind, including several views."""
-    if isinstance(X, Mapping):
+    if is_views(X):
         return max(map(n_objects, X.values()), default=0)
     if not isinstance(X, Sized) or isinstance(X, Set) or getattr(X, "ndim", 1) == 0:
         raw_data(X).refuse_no_table()
