@@ -146,6 +146,9 @@ def plain_array(values: Any, name: str, dtype: DTypeLike = None) -> Array:
         values = [plain_array(one, name) if isinstance(one, (np.ma.MaskedArray, tensors)) else one for one in values]
     try:
         return np.asarray(values, dtype=dtype)
+    except OverflowError:
+        refuse_huge(values, name)
+        raise
     except (TypeError, ValueError) as error:
         if dtype is np.float64:
             raise ValueError(
