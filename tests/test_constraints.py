@@ -13,6 +13,7 @@ from softecm.constraints import (
     groups_of,
     kept,
     learn_components,
+    links_of_labels,
     sample_constraints,
     spread_constraints,
 )
@@ -71,6 +72,17 @@ def test_sampled_constraints_agree_with_the_labels_and_so_does_their_closure(lab
     assert kept(labels, *closed) == 1.0
     again = close_constraints(*closed, n)
     assert all(np.array_equal(a, b) for a, b in zip(closed, again, strict=True))
+
+
+def test_a_pair_that_contradicts_the_labels_is_named():
+    labels = np.array([0, 0, 1, -1])
+    for must, cannot, pair in (
+        ([(0, 1), (0, 2)], None, r"must_link.*\(0, 2\)"),
+        (None, [(2, 0), (0, 1)], r"cannot_link.*\(0, 1\)"),
+    ):
+        with pytest.raises(ValueError, match=f"{pair}, which has .* in y"):
+            links_of_labels(labels, must, cannot)
+    assert len(links_of_labels(labels, [(0, 1), (2, 3)], [(0, 2)])[0]) == 2
 
 
 def test_objects_without_a_label_are_not_drawn():

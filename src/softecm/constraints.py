@@ -414,6 +414,15 @@ def links_of_labels(labels: Pairs, must_link: ArrayLike | None, cannot_link: Arr
     different = [np.stack([a, np.resize(b, len(a))], 1) for a in groups for b in groups if a is not b]
     must = [_pairs("must_link", must_link, len(labels)), *together]
     cannot = [_pairs("cannot_link", cannot_link, len(labels)), *different]
+    for name, given, alike in (("must_link", must[0], True), ("cannot_link", cannot[0], False)):
+        known = given[(labels[given] >= 0).all(1)]
+        wrong = known[(labels[known[:, 0]] == labels[known[:, 1]]) != alike]
+        if len(wrong):
+            i, j = wrong[0].tolist()
+            label = "different labels" if alike else "the same label"
+            raise ValueError(
+                f"{name} must agree with y; got the pair ({i}, {j}), which has {label} in y. Remove the pair, or one label."
+            )
     return _distinct(must), _distinct(cannot)
 
 

@@ -442,7 +442,7 @@ def test_rows_without_a_value_are_left_out_and_the_others_keep_their_numbers(tmp
 def test_a_line_of_text_below_the_table_is_no_object(tmp_path: Path) -> None:
     rows = [f"{i / 7:.2f},{i % 5},{i % 3}" for i in range(20)]
     found = loaded(tmp_path, ["a,b,c", *rows, "", "Source: somebody"])
-    assert (len(found), found.notes) == (20, ("the last line has one cell and is skipped.",))
+    assert (len(found), found.notes) == (20, ("the last line has too few cells and is skipped.",))
     with pytest.raises(ReadError, match=r"line 12 of .* has 1 cell where the others have 3"):
         loaded(tmp_path, ["a,b,c", *rows[:10], "broken", *rows[10:]])
 

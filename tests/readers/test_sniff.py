@@ -80,6 +80,15 @@ def test_ragged_rows_are_named_by_line(tmp_path: Path, text: str) -> None:
         check_rows(path, sniff(path, ReadOptions()))
 
 
+def test_a_note_at_the_end_may_hold_the_delimiter(tmp_path: Path) -> None:
+    rows = "".join(";".join(str(i + j) for j in range(8)) + "\n" for i in range(6))
+    path = written(tmp_path, rows + "Note: without tax; k.A. = not stated\n")
+    assert check_rows(path, sniff(path, ReadOptions())) == [6]
+    path = written(tmp_path, rows + "1;2;3\n")
+    with pytest.raises(ReadError, match=r"line 7 .* 3 cells where the others have 8"):
+        check_rows(path, sniff(path, ReadOptions()))
+
+
 def test_quoted_line_breaks_and_blank_lines_do_not_make_a_table_ragged(tmp_path: Path) -> None:
     path = written(tmp_path, 'a,b\n"one\ntwo",2\n\n3,4\n')
     assert check_rows(path, sniff(path, ReadOptions())) == []

@@ -9,7 +9,7 @@ import pytest
 
 from softecm import EVCLUS, CredalPartition, FocalSets, SoftECM
 from softecm.report import compare
-from softecm.report.group_changes import share_word
+from softecm.report.group_changes import GroupChange, GroupChanges, share_word
 from softecm.scores import adjusted_rand_index
 
 Run = Callable[..., tuple[int, str, str]]
@@ -190,7 +190,7 @@ def test_groups_of_other_objects_are_matched_by_their_prototypes():
     assert sentences[0] == "May has 400 objects and June 606; a group grew or shrank if its share of them did."
     assert any(line.endswith("grew from 25% to 43% (100 → 260 objects).") for line in sentences)
     assert any(line.endswith("kept about the same share (25% → 21%, 100 → 130 objects).") for line in sentences)
-    assert any(line.endswith("changed no more than chance could (25% → 19%, 100 → 115 objects).") for line in sentences)
+    assert any(line.endswith("may have changed by chance (25% → 19%, 100 → 115 objects).") for line in sentences)
     assert "90 more are in <code>moved</code>" in found.html
     assert f"{names[1][4].capitalize()} of June (17%, 100 objects) is new." in sentences
     assert sentences[-1] == "In no group: 0 (0%) in May, 1 (0.2%) in June."
@@ -204,6 +204,19 @@ def test_groups_of_other_objects_are_matched_by_their_prototypes():
     assert (grown["share_before"], grown["share_after"]) == (0.25, pytest.approx(260 / 606))
     assert found.to_frame("pandas")["share_after"].tolist() == [one["share_after"] for one in found.facts["groups"]]
     assert repr(found).startswith("GroupChanges(2 same, 1 grown")
+
+
+def test_a_new_group_with_the_name_of_another_is_not_that_group():
+    """Group 2 became group 1, and another group 2 is new: whoever is in it moved, whoever is in group 1 did not."""
+    groups = (
+        GroupChange("group 1", None, np.inf, 1, 0, "vanished"),
+        GroupChange("group 2", "group 1", 0.1, 2, 1, "same"),
+        GroupChange(None, "group 2", np.inf, 0, 1, "appeared"),
+    )
+    ids, labels = (["a", "b", "c"],) * 2, (np.array([1, 1, -1]), np.array([0, 1, -1]))
+    found = GroupChanges(groups, ("May", "June"), ids, labels, (("group 1", "group 2"),) * 2)
+    assert found.moved == [("b", "group 2", "group 2")]
+    assert found.details() == ["1 object of both is in another group: b (group 2 → new group 2)"]
 
 
 def test_shares_are_judged_by_both_samples():

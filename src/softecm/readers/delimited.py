@@ -11,7 +11,7 @@ from softecm._wording import option
 from softecm.readers.base import ReadError, ReadOptions, Sheet, brief, existing
 from softecm.readers.sniff import BLANKS, Dialect, check_rows, sniff
 
-LAST = "the last line has one cell and is skipped."
+LAST = "the last line has too few cells and is skipped."
 
 
 def read_delimited(path: Path, options: ReadOptions) -> Sheet:
@@ -21,7 +21,7 @@ def read_delimited(path: Path, options: ReadOptions) -> Sheet:
     dialect = sniff(path, options)
     below = check_rows(path, dialect)
     if below:
-        note = f"the last {len(below)} lines have one cell and are skipped." if len(below) > 1 else LAST
+        note = f"the last {len(below)} lines have too few cells and are skipped." if len(below) > 1 else LAST
         dialect = replace(dialect, skipped=(*dialect.skipped, *below), notes=(*dialect.notes, note))
     if dialect.n_fields == 1 and options.delimiter is None:
         raise ReadError(

@@ -23,6 +23,7 @@ FEW_LINES = 32  # minimum number of lines examined
 FEW_CELLS = 20_000  # maximum number of cells that determine the decimal sign
 MOST_ABOVE = 40  # lines above a table
 MOST_BELOW = 10  # and below
+A_FEW = 4  # a line at the end with this part of the columns, or one cell, is a note
 LONGEST_UNIT = 16
 LONGEST = 1 << 27  # characters of a few lines: enough for a million columns
 MISSING = ("", "?", "NA", "N/A", "n/a", "na", "NaN", "nan", "NULL", "null", "None", "<NA>", "#N/A", ".")
@@ -196,21 +197,22 @@ def split_rows(lines: Sequence[str], delimiter: str) -> list[list[str]]:
 
 
 def check_rows(path: Path, dialect: Dialect) -> list[int]:
-    """Return the lines with one cell at the very end, such as a source, which are no rows (counted from 0).
+    """Return the lines with a few cells at the very end, such as a source or a note, which are no rows (counted from 0).
 
     Raises a ``ReadError`` at the first line with too many or too few cells, or that can't be decoded.
     """
-    line, below, is_first = -1, list[int](), True
+    line, below, few, is_first = -1, list[int](), 0, True
     wanted, skipped = dialect.n_fields, frozenset(dialect.skipped)
     try:
         for line, cells in _widths(path, dialect):
             if line in skipped:
                 continue
-            if cells == 1 and wanted > 2 and len(below) < MOST_BELOW:
+            if cells <= max(1, wanted // A_FEW) and wanted > 2 and len(below) < MOST_BELOW:
                 below.append(line)
+                few = few or cells
                 continue
             if below:
-                raise ReadError(_ragged(path, below[0] + 1, 1, wanted, dialect.delimiter))
+                raise ReadError(_ragged(path, below[0] + 1, few, wanted, dialect.delimiter))
             unnamed = is_first and dialect.header and cells == wanted - 1
             if cells != wanted and not unnamed:
                 raise ReadError(_ragged(path, line + 1, cells, wanted, dialect.delimiter))

@@ -21,7 +21,8 @@ from softecm.spaces.views import n_objects
 
 # Distances of a typical member from its own group: prototypes farther apart are those of different groups.
 MATCHED = 1.5
-CHANGED, SURE = 0.2, 3.0  # of a group's share, and standard errors, from which it grew or shrank
+# Of a group's share, and standard errors (chance alone reaches these once in a hundred), from which it grew or shrank.
+CHANGED, SURE = 0.2, 2.6
 SHARES = "share_before", "share_after"
 LISTED, NAMED = 10, 5  # moved objects, in a table and in a sentence
 
@@ -85,13 +86,17 @@ class GroupChanges:
     @cached_property
     def moved(self) -> list[tuple[str, str, str]]:
         """Objects with an id in both that are in another group: id, group in the first, group in the second."""
-        same = {(one.first, one.second) for one in self.groups}
+        same = {(one.first, one.second) for one in self.groups} | {("no group", "no group")}
         before, after = (
             {name: clusters[k] if k >= 0 else "no group" for name, k in zip(ids, labels.tolist(), strict=True)}
             for ids, labels, clusters in zip(self.ids, self.labels, self.clusters, strict=True)
         )
         both = ((name, here, after[name]) for name, here in before.items() if name in after)
-        return [(name, here, there) for name, here, there in both if here != there and (here, there) not in same]
+        return [(name, here, there) for name, here, there in both if (here, there) not in same]
+
+    def _first_moved(self, most: int) -> list[tuple[str, str, str]]:
+        """Return the first moved objects; a new group may have the name of another one in the first result."""
+        return [(name, here, f"new {to}" if to in self.appeared else to) for name, here, to in self.moved[:most]]
 
     @property
     def n_objects(self) -> tuple[int, int]:
@@ -123,7 +128,7 @@ class GroupChanges:
                 counts = f"{grouped(one.before)} → {number_of(one.after, 'object')}"
                 if one.word == "same":
                     alike = abs(one.after / m - one.before / n) <= CHANGED * one.before / n
-                    said = "kept about the same share" if alike else "changed no more than chance could"
+                    said = "kept about the same share" if alike else "may have changed by chance"
                     lines.append(f"{called} {said} ({before} → {after}, {counts}).")
                 else:
                     verb = {"grown": "grew", "shrunk": "shrank"}[one.word]
@@ -135,7 +140,7 @@ class GroupChanges:
 
     def details(self) -> list[str]:
         """Return the first objects of both that are in another group, if any."""
-        named = ", ".join(f"{name} ({here} → {there})" for name, here, there in self.moved[:NAMED])
+        named = ", ".join(f"{name} ({here} → {there})" for name, here, there in self._first_moved(NAMED))
         more = f" and {grouped(len(self.moved) - NAMED)} more" if len(self.moved) > NAMED else ""
         verb = counted(len(self.moved), "object of both is", "objects of both are")
         return [f"{verb} in another group: {named}{more}"] if self.moved else []
@@ -186,7 +191,7 @@ class GroupChanges:
             "changes.html",
             data=self,
             rows=rows,
-            movers=self.moved[:LISTED],
+            movers=self._first_moved(LISTED),
         )
 
     def write(self, path: str | os.PathLike[str]) -> None:
@@ -195,7 +200,7 @@ class GroupChanges:
 
     def _repr_html_(self) -> str:
         """Show the sentences, then the first moved objects; for notebooks."""
-        return render("comparison_notebook.html", data=self, movers=self.moved[:LISTED])
+        return render("comparison_notebook.html", data=self, movers=self._first_moved(LISTED))
 
     def __repr__(self) -> str:
         counts = {word: len(self._of(word)) for word in ("same", "grown", "shrunk", "appeared", "vanished")}
@@ -242,7 +247,7 @@ def group_changes(
 def share_word(before: int, after: int, n: int, m: int) -> str:
     """Return whether a group's share of n and of m objects changed by a fifth, and significantly.
 
-    Significantly: by three standard errors of the difference of two shares, for samples with a common share.
+    Significantly: by 2.6 standard errors of the difference of two shares, for samples with a common share.
     """
     share, change = (before + after) / (n + m), after / m - before / n
     error = np.sqrt(share * (1.0 - share) * (1.0 / n + 1.0 / m))
