@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from softecm import NoGroupsWarning, SoftECM, choose_n_clusters
+from softecm import NoGroupsWarning, NumberOfGroupsWarning, SoftECM, choose_n_clusters
 from softecm.distances.auto import choose_for
 from softecm.distances.column_relevance import in_order
 from softecm.distances.group_mixture import TableMixture
@@ -84,3 +84,19 @@ def test_categories_that_follow_a_number_make_no_groups() -> None:
     kind = rng.integers(3, size=400)
     usual = {name: np.where(rng.random(400) < 0.9, kind, rng.integers(3, size=400)).astype(str) for name in "abc"}
     assert choose_n_clusters(X.assign(**usual), random_state=0).n_clusters == 3
+
+
+def test_a_number_in_two_ranges_that_is_set_aside_is_named() -> None:
+    """Rounded numbers, which have empty places, and skewed ones are in one range."""
+    rng = np.random.default_rng(0)
+    kind = np.repeat(np.arange(3), 100)
+    X = pd.DataFrame(6.0 * np.array([[0, 0], [1, 0], [0, 1]])[kind] + rng.normal(size=(300, 2)), columns=["u", "v"])
+    X = X.assign(age=rng.poisson(30, 300), cost=rng.lognormal(size=300), shape=np.array(list("xyz"))[kind])
+    sugar = np.where(rng.random(300) < 0.3, rng.normal(8, 0.4, 300), rng.normal(5, 0.4, 300)).round(1)
+    with pytest.warns(
+        NumberOfGroupsWarning, match="the numbers of sugar lie in two ranges, but no other column agrees"
+    ):
+        assert choose_n_clusters(X.assign(sugar=sugar), random_state=0).n_clusters == 3
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", NumberOfGroupsWarning)
+        choose_n_clusters(X, random_state=0)

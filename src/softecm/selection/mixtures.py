@@ -18,11 +18,13 @@ class MixtureEvidence:
     values : dict, ICL for each number of groups; smaller is better
     no_groups : bool, whether one group is best, or the best ones are parts of a single group
     columns : names of the columns with evidence about groups; empty means all
+    in_two : names of other columns, whose numbers lie in two ranges
     """
 
     values: Mapping[int, float]
     no_groups: bool
     columns: tuple[str, ...] = ()
+    in_two: tuple[str, ...] = ()
 
 
 def searched(

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 import warnings
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Generic, Never, TypeVar
 
@@ -257,7 +257,18 @@ def choose_n_clusters(
     if hasattr(choice.model, "_doubt_of_number"):
         choice.model._doubt_of_number = small  # replaces the fit's own, which compared no other number
     _warn_of(choice, X, small)
+    if evidence is not None and evidence.in_two and not choice.no_groups:
+        warn(_in_two_remark(evidence.in_two), NumberOfGroupsWarning)
     return choice
+
+
+def _in_two_remark(columns: Sequence[str]) -> str:
+    """Return that numbers in two ranges were not taken for groups, and what to do."""
+    one = len(columns) == 1
+    return (
+        f"the numbers of {listed(columns, 'and')} lie in two ranges{'' if one else ' each'}, but no other column agrees, so "
+        f"{'it is' if one else 'they are'} set aside. If the ranges matter to you, set a larger number of clusters."
+    )
 
 
 def _warn_of(choice: Choice[Model], X: object, small: str | None) -> None:

@@ -23,7 +23,7 @@ from scipy.special import xlogy
 from softecm.distances.column_relevance import in_order
 from softecm.distances.group_mixture import FLOOR, Floats, TableMixture, fitted, start
 from softecm.distances.table_sample import TableSample, names_of
-from softecm.scores.valleys import Geometry, groups_apart
+from softecm.scores.valleys import DEEPER, Geometry, groups_apart, has_valley
 from softecm.selection.mixtures import MixtureEvidence, searched
 
 STARTS, LAST = 9, 2  # initializations, and how many of them are fitted to the end
@@ -35,6 +35,9 @@ SURE = 30.0  # ICL by which groups in selected columns must beat one group, sinc
 FEWEST = 4.0  # rows of a group, and share of an average group: fewer are outliers, or rows between two groups
 PART = 0.12
 MANY = 100.0  # rows: with fewer, a valley between groups of numbers alone is hard to see
+MANY_VALUES = 20  # different numbers of a column: fewer have empty places between them
+FEW_IN_TWO = 15.0  # rows in the smaller range
+CUTS = np.arange(0.06, 0.95, 0.02)  # where two ranges may meet, as shares of the numbers
 LEAVES = 8  # maximum number of leaves of the tree that explains a category by the numbers
 ROWS_EACH = 5.0  # minimum number of rows per column and group for such a mixture
 
@@ -63,7 +66,30 @@ def table_evidence(sample: TableSample, numbers: Iterable[int], most: int) -> Mi
         columns, search = _among_noise(sample, every, numbers, most) or (columns, search)
     names = names_of(sample.layout)
     chosen = () if len(columns) == len(every) else tuple(names[j] for j in columns)
-    return MixtureEvidence(search.values, search.n_separate < 2, chosen)
+    others = [j for j in every if j not in columns and j < sample.numbers.shape[1]]
+    in_two = tuple(names[j] for j in others if _lie_in_two_ranges(sample.numbers[:, j], sample.counts))
+    return MixtureEvidence(search.values, search.n_separate < 2, chosen, in_two)
+
+
+def _lie_in_two_ranges(numbers: Floats, counts: Floats) -> bool:
+    """Whether few of the numbers, or of their logarithms, are at some place between two ranges."""
+    there = ~np.isnan(numbers)
+    values, tie = np.unique(numbers[there], return_inverse=True)
+    counts = counts[there]
+    if len(values) < MANY_VALUES:
+        return False
+    for scale in (values, np.log(values)) if values[0] > 0 else (values,):
+        # Equal numbers are spread over the way to the next ones: rounded numbers have empty places between them.
+        order = np.lexsort((np.arange(len(tie)), tie))
+        place = (np.arange(len(tie)) - np.searchsorted(tie[order], tie[order]) + 0.5) / np.bincount(tie)[tie[order]]
+        width = np.gradient(scale)[tie[order]]
+        x, held = scale[tie[order]] + (place - 0.5) * width, counts[order]
+        least = max(FEW_IN_TWO, PART * held.sum() / 2)
+        for cut in np.quantile(x, CUTS):
+            above = x > cut
+            if min(held[above].sum(), held[~above].sum()) >= least and has_valley(x - cut, above, held, DEEPER):
+                return True
+    return False
 
 
 def _among_noise(
