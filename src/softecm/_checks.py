@@ -103,9 +103,16 @@ def check_flag(name: str, value: object, hint: str) -> bool:
     return bool(value)
 
 
+def is_several(value: object) -> TypeGuard[Iterable[Any]]:
+    """Whether a value holds several ones, such as a list or an array; a text and a mapping are single ones."""
+    return (
+        isinstance(value, Iterable) and not isinstance(value, str | bytes | Mapping) and getattr(value, "ndim", 1) > 0
+    )
+
+
 def check_list(name: str, value: object, of: str) -> list[Any]:
     """Return several values as a list; raise TypeError for a single one, also for a text."""
-    if isinstance(value, str | bytes) or not isinstance(value, Iterable) or getattr(value, "ndim", 1) == 0:
+    if not is_several(value):
         raise TypeError(f"{option(name)} must be a list of {of}; got {literal(value)}. Write [..., ...].")
     return list(value)
 

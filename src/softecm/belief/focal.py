@@ -13,7 +13,7 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from softecm._checks import check_list, is_whole, plain_array
+from softecm._checks import check_list, is_several, is_whole, plain_array
 from softecm._text import listed, meant, some_of
 from softecm._wording import literal, option, worded
 
@@ -71,7 +71,7 @@ class FocalSets:
     def __post_init__(self) -> None:
         n_clusters = _positive("n_clusters", self.n_clusters, GROUPS)
         sets = plain_array(self.sets, "focal_sets").tolist() if hasattr(self.sets, "ndim") else self.sets
-        if isinstance(sets, str) or not isinstance(sets, Iterable):
+        if not is_several(sets):
             raise TypeError(
                 f"focal_sets must be a list of tuples of cluster numbers; got {self.sets!r}. An example for two "
                 f"clusters: [(0,), (1,), (0, 1)]."

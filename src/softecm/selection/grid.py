@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import hashlib
 import math
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Sized
+from collections.abc import Callable, Iterator, Mapping, Sequence, Sized
 from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import product
@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, TypeAlias
 import numpy as np
 from sklearn.base import clone
 
+from softecm._checks import is_several
 from softecm._fingerprint import Fingerprint, code_of
 from softecm._wording import option
 from softecm.distances.base import SemiMetric
@@ -85,16 +86,12 @@ def combinations(grid: Grid) -> list[dict[str, object]]:
 
 def _listed(several: object) -> list[object]:
     """Return several values as a list; a single value, including a string or mapping, as a list of one."""
-    if isinstance(several, str | bytes | Mapping) or not isinstance(several, Iterable):
-        return [several]
-    return list(several)
+    return list(several) if is_several(several) else [several]
 
 
 def _count(values: object) -> int:
     """Return the number of values of a parameter, without making a list of them."""
-    if isinstance(values, str | bytes | Mapping) or getattr(values, "ndim", 1) == 0:
-        return 1
-    return len(values) if isinstance(values, Sized) else 1
+    return len(values) if is_several(values) and isinstance(values, Sized) else 1
 
 
 def _values(name: str, value_or_values: object) -> list[object]:

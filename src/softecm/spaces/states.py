@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Hashable, Iterable, Mapping, Sequence
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any, Self, TypeAlias, TypeGuard
+from typing import TYPE_CHECKING, Any, Self, TypeAlias
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from softecm._checks import check_count
+from softecm._checks import check_count, is_several
 from softecm._text import place
 from softecm._warnings import UnseenCategoryWarning, warn
 from softecm._wording import option
@@ -203,7 +203,7 @@ def to_sequences(X: object) -> list[Steps]:
                 "a list of sequences."
             )
         X = X.tolist()
-    if not _is_sequence(X):
+    if not is_several(X):
         raise TypeError(
             f"X must be a list of sequences, an array or a data frame, one row per sequence; got {type(X).__name__}."
         )
@@ -213,12 +213,8 @@ def to_sequences(X: object) -> list[Steps]:
     return rows
 
 
-def _is_sequence(value: object) -> TypeGuard[Iterable[object]]:
-    return isinstance(value, Iterable) and not isinstance(value, str | bytes | Mapping)
-
-
 def _sequence(one: object, i: int) -> Steps:
-    if not _is_sequence(one):
+    if not is_several(one):
         text = "Write list(word) if letters are the states, word.split() if words are."
         what, remedy = ("text", f" {text}") if kind_of(one) == "text" else (type(one).__name__, "")
         raise TypeError(f"X must hold sequences of states; got {what} in {place('sequence', i)}.{remedy}")
