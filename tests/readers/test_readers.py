@@ -72,6 +72,23 @@ def test_long_tables_become_series_in_the_order_of_time(tmp_path: Path) -> None:
         read(tmp_path / "long.csv", ReadOptions(series_id="s"))
 
 
+def test_rows_that_are_missing_within_series_are_counted(tmp_path: Path) -> None:
+    path, options = tmp_path / "long.csv", ReadOptions(series_id="s", time="t", value=("v",))
+    rows = [
+        f"{name},2024-01-01 {hour:02d}:00,{hour}" for name in "ab" for hour in range(20) if (name, hour) != ("b", 7)
+    ]
+    path.write_text("s,t,v\n" + "\n".join(rows), encoding="utf-8")
+    loaded = read(path, options)
+    said = (
+        "in 1 series rows seem to be missing (1 longer step): steps count as equally long, so add these rows with empty"
+    )
+    assert any(note.startswith(said) for note in loaded.notes)
+    rows = [f"{name},{place},{place}" for name in "ab" for place in (0, 1, 4, 9, 11, 30)]
+    path.write_text("s,t,v\n" + "\n".join(rows), encoding="utf-8")
+    loaded = read(path, options)
+    assert not any("missing" in note for note in loaded.notes)
+
+
 def test_steps_of_series_in_no_order_are_asked_about(tmp_path: Path) -> None:
     rows = [(f"oven {i}", f"2024-01-01 {6 + t:02d}:00", (i * t) % 7 + 0.5) for i in range(6) for t in range(9)]
     frame = pd.DataFrame(rows, columns=["oven", "when", "heat"]).sample(frac=1, random_state=0)

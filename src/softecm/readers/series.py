@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from softecm._text import some_of
+from softecm._text import counted, some_of
 from softecm._wording import option
 from softecm.readers.base import (
     Column,
@@ -38,6 +38,7 @@ if TYPE_CHECKING:
 
 Series = NDArray[np.float64]  # (steps, channels)
 DIGITS = re.compile(r"(\d+)")
+REGULAR = 0.8  # share of equal steps of times that are equally spaced
 PIVOT = "pivot the table so that each channel is a column of its own, and list these columns in values"
 
 
@@ -217,7 +218,23 @@ def read_long(path: Path, sheet: Sheet, options: ReadOptions) -> Loaded:
     known = frame[options.time].iloc[order].dropna()
     span = f"{short(known.iloc[0])} to {short(known.iloc[-1])}" if len(known) else "unknown"
     how = sheet.how | {"time": f"{options.time}, {span}"}
+    notes += _missing_steps(frame[options.series_id], times)
     return replace(loaded_series(series, ids, labels, how, options.value), notes=(*sheet.notes, *notes))
+
+
+def _missing_steps(names: pd.Series, times: pd.Series) -> list[str]:
+    """Return a remark on rows that are missing within series whose times are otherwise equally spaced."""
+    order = times.dropna().sort_values(kind="stable").index
+    steps = times[order].groupby(names[order], sort=False).diff().dropna()
+    usual = steps.median() if len(steps) else None
+    long = steps > 1.5 * usual if usual else steps.astype(bool)
+    if not usual or not long.any() or (abs(steps - usual) < 0.05 * usual).mean() < REGULAR:
+        return []
+    several = names[steps.index][long].nunique()
+    return [
+        f"in {several} series rows seem to be missing ({counted(int(long.sum()), 'longer step', 'longer steps')}): steps "
+        "count as equally long, so add these rows with empty cells."
+    ]
 
 
 def _by_channel(path: Path, sheet: Sheet, options: ReadOptions, channel: str) -> tuple[Sheet, ReadOptions]:
