@@ -358,7 +358,11 @@ MUTATIONS = [
         reach("EVCLUS-tol"),
     ),
     Mutation(
-        "shift of RECM", "algorithms/recm.py", 'shift=self.non_euclidean == "shift"', "shift=False", reach("RECM")
+        "shift of RECM",
+        "algorithms/recm.py",
+        'shift = None if self.non_euclidean == "shift" else 0.0',
+        "shift = 0.0",
+        reach("RECM"),
     ),
     Mutation(
         "form of TECM",
@@ -832,8 +836,8 @@ MUTATIONS = [
     Mutation(
         "squares of RECM not as asked",
         "algorithms/recm.py",
-        'AffineDistance(squared=self.dissimilarity == "squared")',
-        "AffineDistance(squared=False)",
+        'AffineDistance(self.dissimilarity == "squared", shift)',
+        "AffineDistance(False, shift)",
         "tests/contracts/test_parameters_reach.py -k RECM",
     ),
     # ------------------------------------------------ options of commands, readers, predictions, searches
@@ -1078,8 +1082,8 @@ MUTATIONS = [
     Mutation(
         "gone and new exchanged",
         "report/comparison.py",
-        "alone = len(first) - len(both), len(second) - len(both)",
-        "alone = len(second) - len(both), len(first) - len(both)",
+        "in both]], (gone, new)",
+        "in both]], (new, gone)",
         "tests/report/test_notebook.py -k compared_by_their_ids",
     ),
     Mutation(
@@ -1116,6 +1120,42 @@ MUTATIONS = [
         "rounds.iteration % self.request.every == 0 or",
         "True or",
         "tests/test_checkpoints.py -k every_few",
+    ),
+    # ------------------------------------------------ the number of groups
+    Mutation(
+        "categories that follow numbers make groups",
+        "selection/table_mixtures.py",
+        "coefficients[:, mixture.column == j] = 0.0",
+        "pass",
+        "tests/selection/test_mixtures.py",
+    ),
+    Mutation(
+        "groups of five in a hundred do not count",
+        "selection/table_mixtures.py",
+        "PART = 0.12",
+        "PART = 0.2",
+        "tests/selection/test_mixtures.py",
+    ),
+    Mutation(
+        "rounded numbers lie in two ranges",
+        "selection/table_mixtures.py",
+        "scale[tie[order]] + (place - 0.5) * width",
+        "scale[tie[order]]",
+        "tests/selection/test_mixtures.py",
+    ),
+    Mutation(
+        "a new group is another of the same name",
+        "report/group_changes.py",
+        "if (here, there) not in same]",
+        "if here != there and (here, there) not in same]",
+        "tests/report/test_comparing.py",
+    ),
+    Mutation(
+        "valleys between medoids as between means",
+        "selection/batch.py",
+        "0.0, are_means=False)",
+        "0.0, are_means=True)",
+        "tests/selection/test_n_clusters.py tests/selection/test_rules.py",
     ),
 ]
 

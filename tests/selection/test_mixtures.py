@@ -11,7 +11,7 @@ from softecm.distances.auto import choose_for
 from softecm.distances.column_relevance import in_order
 from softecm.distances.group_mixture import TableMixture
 from softecm.selection.evidence import _weighed_rows, mixture_evidence
-from softecm.selection.table_mixtures import _are_groups
+from softecm.selection.table_mixtures import _are_groups, _lie_in_two_ranges
 
 
 def table(rng: np.random.Generator, sizes: tuple[int, ...]) -> pd.DataFrame:
@@ -100,3 +100,11 @@ def test_a_number_in_two_ranges_that_is_set_aside_is_named() -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("error", NumberOfGroupsWarning)
         choose_n_clusters(X, random_state=0)
+
+
+def test_rounded_numbers_are_in_one_range_though_places_between_them_are_empty() -> None:
+    rng, once = np.random.default_rng(0), np.ones(300)
+    for _ in range(20):
+        assert not _lie_in_two_ranges(rng.poisson(30, 300).astype(float), once)
+    halves = np.concatenate([rng.poisson(30, 200), rng.poisson(80, 100)]).astype(float)
+    assert _lie_in_two_ranges(halves, once)

@@ -10,6 +10,7 @@ from softecm.datasets import make_blobs
 from softecm.distances import SoftDTW, SquaredEuclidean
 from softecm.scores.valleys import Geometry, groups_apart, silhouette, valleys
 from softecm.selection import RULES, sweep
+from softecm.selection.batch import geometry_of
 from softecm.selection.stability import agreement
 
 BLOBS = make_blobs(90, n_clusters=3, distance=8, random_state=0)
@@ -128,6 +129,14 @@ def test_prototypes_that_are_no_means_need_a_deeper_valley(rng):
         geometry = Geometry.of_prototypes(means.to_clusters, means.between, metric.degree, are_means=quadratic)
         apart.append(groups_apart(labels, geometry, np.ones(400)))
     assert apart == [2, 1]
+
+
+def test_medoids_need_a_deeper_valley_than_means():
+    X = BLOBS.data
+    D = np.sqrt(np.square(X[:, None] - X).sum(-1))
+    medoids = SoftECM(3, metric="precomputed", n_init=2, random_state=0).fit(D)
+    means = SoftECM(3, metric="sqeuclidean", n_init=2, random_state=0).fit(X)
+    assert geometry_of(medoids, D).deep < geometry_of(means, X).deep
 
 
 def test_a_weight_of_two_is_a_doubled_row_in_a_valley(rng):
