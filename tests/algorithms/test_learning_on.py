@@ -204,7 +204,7 @@ def test_complete_labels_are_ignored_as_by_all_clusterers():
 def test_labels_stand_beside_links():
     X, labels = between()
     some = np.where(np.arange(len(X)) < 20, labels, -1)
-    with pytest.raises(ValueError, match="cannot_link must not contradict must_link"):
+    with pytest.raises(ValueError, match="cannot_link must agree with y; got the pair"):
         FCM(2).fit(X, some, cannot_link=[tuple(np.flatnonzero(some == 0)[:2])])
 
 
