@@ -21,8 +21,7 @@ from softecm.spaces.views import n_objects
 
 # Distances of a typical member from its own group: prototypes farther apart are those of different groups.
 MATCHED = 1.5
-# Of a group's share, and standard errors (chance alone reaches these once in a hundred), from which it grew or shrank.
-CHANGED, SURE = 0.2, 2.6
+CHANGED, SURE = 0.2, 3.0  # of a group's share, and standard errors, from which it grew or shrank
 SHARES = "share_before", "share_after"
 LISTED, NAMED = 10, 5  # moved objects, in a table and in a sentence
 
@@ -247,7 +246,7 @@ def group_changes(
 def share_word(before: int, after: int, n: int, m: int) -> str:
     """Return whether a group's share of n and of m objects changed by a fifth, and significantly.
 
-    Significantly: by 2.6 standard errors of the difference of two shares, for samples with a common share.
+    Significantly: by three standard errors of the difference of two shares, for samples with a common share.
     """
     share, change = (before + after) / (n + m), after / m - before / n
     error = np.sqrt(share * (1.0 - share) * (1.0 / n + 1.0 / m))
