@@ -14,7 +14,7 @@ TOKENS = (
     b"=cmd()", b"9" * 400, b"-", b"\xef\xbb\xbf", b"PK\x03\x04", b"PAR1", b"\x93NUMPY", b"x" * 5000, b"2020-01-01",
 )  # fmt: skip
 ENCODINGS = ("utf-16", "utf-16-le", "utf-32", "latin-1", "utf-8-sig", "cp037", "utf-7")
-TEXT = (".csv", ".tsv", ".arff", ".ts")
+TEXT = (".csv", ".tsv", ".arff", ".ts", ".json")
 
 
 def frame() -> pd.DataFrame:
@@ -40,6 +40,7 @@ def good_files() -> dict[str, bytes]:
         ".ts": (ts + "@classLabel true 0 1\n@data\n" + "".join(f"{r}:{i % 2}\n" for i, r in enumerate(rows))).encode(),
         ".parquet": _written(lambda file: table.to_parquet(file)),
         ".feather": _written(lambda file: table.to_feather(file)),
+        ".json": table.to_json(orient="records").encode(),
         ".xlsx": _written(lambda file: table.to_excel(file, index=False, engine="openpyxl")),
         ".npy": _written(lambda file: np.save(file, numbers.to_numpy())),
         ".npz": _written(lambda file: np.savez_compressed(file, X=numbers.to_numpy(), y=np.arange(ROWS) % 2)),

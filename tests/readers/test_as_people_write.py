@@ -382,11 +382,15 @@ def test_the_only_sheet_with_data_is_read(tmp_path: Path) -> None:
     sheets(cover=pd.DataFrame(), data=table, notes=pd.DataFrame({"a": []}))
     found = read(path, ReadOptions())
     assert (len(found), found.notes[0]) == (9, "the workbook's only sheet with data, data, is read.")
+    sheets(cover=pd.DataFrame({"Read me": ["made by hand", "not audited"]}), data=table)
+    assert len(read(path, ReadOptions())) == 9
+    sheets(cover=pd.DataFrame({"number": [1, 2, 3]}), data=table)  # a column of numbers is a table
+    assert len(read(path, ReadOptions())) == 3
     sheets(cover=pd.DataFrame(), data=table, more=table)
-    with pytest.raises(ReadError, match="the first sheet, cover, is empty: give --sheet with one of data, more"):
+    with pytest.raises(ReadError, match="the first sheet, cover, has no table: give --sheet with one of data, more"):
         read(path, ReadOptions())
     sheets(cover=pd.DataFrame(), notes=pd.DataFrame())
-    with pytest.raises(ReadError, match="has no sheet with data: cover, notes are empty"):
+    with pytest.raises(ReadError, match="has no sheet with data: cover, notes have no table"):
         read(path, ReadOptions())
 
 

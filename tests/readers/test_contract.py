@@ -61,6 +61,7 @@ MAKERS: dict[str, Callable[[Path], object]] = {
     "CSV": lambda path: frame().to_csv(path, index=False),
     "Parquet": lambda path: frame().to_parquet(path),
     "Feather": lambda path: frame().to_feather(path),
+    "JSON": lambda path: frame().to_json(path, orient="records"),
     "Excel, OpenDocument": write_workbook,
     "ARFF": write_arff,
     ".ts": write_ts,

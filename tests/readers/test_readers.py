@@ -248,3 +248,37 @@ def test_names_that_repeat_are_told_apart_and_an_ending_does_not_unpack(tmp_path
     named = read(file, ReadOptions(names=("x", "x")))
     assert [column.name for column in named.columns] == ["x", "x (2)"]
     assert named.data.shape == (3, 2)
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        '[{"id": "x", "size": {"w": 1, "h": 2.5}}, {"id": "y", "size": {"w": 3, "h": null}}]',
+        '{"made": "today", "count": 2, "rows": [{"id": "x", "size": {"w": 1, "h": 2.5}}, {"id": "y", "size": {"w": 3}}]}',
+        '{"id": "x", "size": {"w": 1, "h": 2.5}}\n{"id": "y", "size": {"w": 3}}\n',
+    ],
+)
+def test_records_of_json(tmp_path: Path, content: str) -> None:
+    path = tmp_path / "records.json"
+    path.write_text(content)
+    found = read(path, ReadOptions(id_column="id"))
+    assert found.names == ["x", "y"]
+    assert list(found.data.columns) == ["size.w", "size.h"]
+    np.testing.assert_array_equal(np.asarray(found.data, dtype=float), [[1, 2.5], [3, np.nan]])
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        ('{"a": [{"x": 1}], "b": [{"x": 2}]}', "it has a, b, so save one of them"),
+        ('{"x": 1}', "must hold one list of records"),
+        ("[1, 2]", "must hold one list of records"),
+        ('[{"x": 1, "tags": ["p", "q"]}]', "has lists in tags"),
+        ('[{"x": 1}', "can't be read"),
+    ],
+)
+def test_json_that_is_no_table(tmp_path: Path, content: str, message: str) -> None:
+    path = tmp_path / "records.json"
+    path.write_text(content)
+    with pytest.raises(ReadError, match=message):
+        read(path, ReadOptions())

@@ -24,7 +24,7 @@ from softecm.readers.base import Sheet as Sheet
 from softecm.readers.base import Written as Written
 from softecm.readers.base import own_names
 from softecm.readers.delimited import read_delimited
-from softecm.readers.frames import read_arff, read_excel, read_feather, read_parquet
+from softecm.readers.frames import read_arff, read_excel, read_feather, read_json, read_parquet
 from softecm.readers.rows import named_as_columns, without_blank, without_rows
 from softecm.readers.series import read_long, read_states, read_ts
 from softecm.readers.table import check_not_texts, understood
@@ -39,6 +39,7 @@ READERS: tuple[Format, ...] = (
     DELIMITED,
     PARQUET,
     Format("Feather", (".feather", ".arrow"), read_feather),
+    Format("JSON", (".json", ".jsonl", ".ndjson"), read_json),
     Format("Excel, OpenDocument", (".xlsx", ".xlsm", ".xls", ".ods"), read_excel),
     Format("ARFF", (".arff",), read_arff),
     Format(".ts", (".ts",), read_ts),

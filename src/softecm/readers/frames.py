@@ -1,7 +1,8 @@
-"""Formats read by a library into a pandas data frame: Parquet, Feather, workbooks, ARFF."""
+"""Formats read by a library into a pandas data frame: Parquet, Feather, JSON, workbooks, ARFF."""
 
 from __future__ import annotations
 
+import json
 import warnings
 from collections import Counter
 from collections.abc import Callable, Sequence
@@ -88,6 +89,44 @@ def read_feather(path: Path, options: ReadOptions) -> Sheet:
     return sheet(path, options, load)
 
 
+def read_json(path: Path, options: ReadOptions) -> Sheet:
+    """Return the records of a JSON list, of the only list in a JSON object, or of JSON lines; nested ones become columns."""
+    return replace(sheet(path, options, lambda: _json_frame(path)), text=True)
+
+
+def _json_frame(path: Path) -> pd.DataFrame:
+    import pandas as pd
+
+    text = path.read_text(encoding="utf-8-sig")
+    try:
+        content = json.loads(text)
+    except json.JSONDecodeError as error:
+        lines = [line for line in text.splitlines() if line.strip()]
+        if error.msg != "Extra data" or len(lines) < 2:
+            raise
+        content = [json.loads(line) for line in lines]
+    lists = {name: part for name, part in content.items() if _are_records(part)} if isinstance(content, dict) else {}
+    if len(lists) == 1:
+        content = next(iter(lists.values()))
+    if not _are_records(content):
+        several = f" it has {some_of(list(lists))}, so save one of them as a file;" if lists else ""
+        raise ReadError(
+            f'{path} must hold one list of records such as [{{"id": "a", "age": 3}}, …], an object for each row:{several} '
+            "otherwise save it as CSV."
+        )
+    frame = pd.json_normalize(content)
+    nested = next((name for name in frame.columns if frame[name].map(type).isin([list]).any()), None)
+    if nested is not None:
+        raise ReadError(
+            f"{path} has lists in {short(str(nested))}, which are no cells: leave it out, or save it as CSV."
+        )
+    return typed(frame.astype(object).where(frame.notna(), None))
+
+
+def _are_records(part: object) -> bool:
+    return isinstance(part, list) and bool(part) and all(isinstance(one, dict) for one in part)
+
+
 def _check_text(schema: Any, load: Callable[[list[str]], Any]) -> None:
     """Raise an error for duplicate column names, and for text that is not UTF-8 before pandas converts it."""
     import pyarrow as pa
@@ -165,25 +204,28 @@ def _excel_frame(path: Path, options: ReadOptions, notes: list[str]) -> pd.DataF
 
 
 def _first_sheet(path: Path, book: pd.ExcelFile, names: Sequence[str], notes: list[str]) -> int:
-    """Return the position of the first sheet, or of the only one with data, with a note; raise an error for several."""
-    if _has_rows(book, 0):
+    """Return the position of the first sheet, or of the only one with a table, with a note; raise an error for several."""
+    if _has_table(book, 0):
         notes.append(
             f"the workbook's first sheet, {names[0]}, is read; for {some_of(names[1:])} give {option('sheet')}."
         )
         return 0
-    filled = [k for k in range(1, len(names)) if _has_rows(book, k)]
+    filled = [k for k in range(1, len(names)) if _has_table(book, k)]
     if not filled:
-        raise ReadError(f"{path} has no sheet with data: {some_of(names)} are empty.")
+        raise ReadError(f"{path} has no sheet with data: {some_of(names)} have no table.")
     if len(filled) > 1:
         listed = some_of([names[k] for k in filled])
-        raise ReadError(f"{path}: the first sheet, {names[0]}, is empty: give {option('sheet')} with one of {listed}.")
+        raise ReadError(
+            f"{path}: the first sheet, {names[0]}, has no table: give {option('sheet')} with one of {listed}."
+        )
     notes.append(f"the workbook's only sheet with data, {names[filled[0]]}, is read.")
     return filled[0]
 
 
-def _has_rows(book: pd.ExcelFile, sheet: int) -> bool:
-    """Whether a sheet holds more than one row, which may be names of columns."""
-    return len(book.parse(sheet, header=None, nrows=MOST_ABOVE).dropna(how="all")) > 1
+def _has_table(book: pd.ExcelFile, sheet: int) -> bool:
+    """Whether a sheet holds more than one row, which may be names of columns, and not just a column of text."""
+    cells = book.parse(sheet, header=None, nrows=MOST_ABOVE).dropna(how="all").dropna(how="all", axis=1)
+    return len(cells) > 1 and (cells.shape[1] > 1 or not cells.iloc[1:, 0].map(type).eq(str).all())
 
 
 def _rows_above(first: pd.DataFrame) -> int:
