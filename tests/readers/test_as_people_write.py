@@ -588,3 +588,39 @@ def test_rows_keep_their_numbers_when_some_are_left_out(tmp_path: Path) -> None:
 def test_rows_that_are_none_are_refused(tmp_path: Path, rows: str) -> None:
     with pytest.raises(ReadError, match="--drop-rows"):
         loaded(tmp_path, ["a,b", *(f"{i},{i % 2}" for i in range(6))], drop_rows=(rows,))
+
+
+@pytest.mark.parametrize("decimal", [".", ","])
+@pytest.mark.parametrize("diagonal", ["0", "", "-"])
+@pytest.mark.parametrize("upper", [False, True])
+@pytest.mark.parametrize("n", [5, 30])
+def test_a_matrix_that_holds_each_pair_once(tmp_path: Path, n: int, upper: bool, diagonal: str, decimal: str) -> None:
+    places = np.random.default_rng(0).uniform(size=n) * 100
+    full = np.abs(np.subtract.outer(places, places)).round(1)
+    names = [f"p {i}" for i in range(n)]
+    rows = [";".join(["", *names])]
+    for i in range(n):
+        cells = [f"{full[i, j]:.1f}".replace(".", decimal) if (i < j) == upper else "" for j in range(n)]
+        cells[i] = diagonal
+        rows.append(";".join([names[i], *cells]))
+    found = loaded(tmp_path, rows)
+    assert found.names == names
+    np.testing.assert_array_equal(np.asarray(found.data, dtype=float), full)
+    assert found.notes[0] == "only one half of the matrix is filled: the other half is taken to be the same."
+
+
+def test_a_matrix_with_other_gaps_is_not_completed(tmp_path: Path) -> None:
+    full = [[abs(i - j) for j in range(6)] for i in range(6)]
+    names = list("abcdef")
+
+    def read_with(*gaps: tuple[int, int]) -> Loaded:
+        cells = [["" if (i, j) in gaps else str(full[i][j]) for j in range(6)] for i in range(6)]
+        return loaded(tmp_path, [";".join(["", *names]), *(";".join([a, *row]) for a, row in zip(names, cells))])
+
+    own = [(i, i) for i in range(6)]
+    assert read_with(*own).notes == ("the empty diagonal of the matrix is taken to be 0.",)
+    assert read_with(*own).gaps == 0
+    lower = [(i, j) for i in range(6) for j in range(i)]
+    assert read_with(*lower).gaps == 0
+    assert read_with(*lower, (0, 3)).gaps == len(lower) + 1
+    assert read_with((2, 4)).gaps == 1

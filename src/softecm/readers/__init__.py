@@ -97,7 +97,9 @@ def objects_of(path: Path, sheet: Sheet, options: ReadOptions) -> Loaded:
         return read_long(path, sheet, options)
     if options.states:
         return read_states(path, sheet, options)
-    return understood(path, named_as_columns(sheet), options)
+    if (matrix := named_as_columns(sheet)) is not None:
+        sheet, options = matrix, replace(options, id_column=options.id_column or str(matrix.frame.columns[0]))
+    return understood(path, sheet, options)
 
 
 def _renamed(path: Path, sheet: Sheet, names: Sequence[str]) -> Sheet:

@@ -129,11 +129,30 @@ def _adds_up(column: pd.Series, decimal: str) -> bool:
     return last != 0 and abs(float(numbers.values.iloc[:-1].sum()) - last) <= ALIKE * abs(last)
 
 
-def named_as_columns(sheet: Sheet) -> Sheet:
-    """Name the rows of a matrix like its columns, so that duplicate names are still unique."""
+def named_as_columns(sheet: Sheet) -> Sheet | None:
+    """Return a matrix whose first column names the rows like the columns, complete and with unique names; else None."""
     frame = sheet.frame
     if frame.shape[1] != len(frame) + 1:
-        return sheet
+        return None
     first, *others = (str(name) for name in frame.columns)
     names = own_names([str(cell) for cell in frame.iloc[:, 0]])[0]
-    return replace(sheet, frame=frame.assign(**{first: names})) if names == others else sheet
+    return _completed(replace(sheet, frame=frame.assign(**{first: names}))) if names == others else None
+
+
+def _completed(sheet: Sheet) -> Sheet:
+    """Fill the empty half of a matrix that holds each pair once, and its diagonal, with a remark."""
+    frame = sheet.frame
+    cells = frame.iloc[:, 1:].to_numpy(dtype=object)
+    empty = frame.iloc[:, 1:].isin(["", "-"]).to_numpy() | frame.iloc[:, 1:].isna().to_numpy()
+    half = np.tri(len(cells), k=-1, dtype=bool)
+    is_half = any(empty[part].all() and not empty[part.T].any() for part in (half, half.T))
+    own = np.diagonal(empty)
+    if not (is_half or (own.all() and empty.sum() == len(cells))) or len(cells) < 3:
+        return sheet
+    zero = "0" if any(isinstance(cell, str) for cell in cells[~empty]) else 0.0
+    cells = np.where(empty, cells.T, cells) if is_half else cells
+    np.fill_diagonal(cells, np.where(own, zero, np.diagonal(cells)))
+    columns = {name: cells[:, j] for j, name in enumerate(frame.columns[1:])}
+    note = "only one half of the matrix is filled: the other half is taken to be the same." if is_half else ""
+    note = note or "the empty diagonal of the matrix is taken to be 0."
+    return replace(sheet, frame=typed(frame.assign(**columns)), notes=(*sheet.notes, note))
