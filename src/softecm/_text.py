@@ -208,6 +208,11 @@ def opening(words: str) -> str:
     return words[0].upper() + words[1:] if words.partition(" ")[0] in ("group", "no", "any") else words
 
 
+def capitalized(text: str) -> str:
+    """Return a warning of the library as a sentence of its own."""
+    return text[:1].upper() + text[1:]
+
+
 def share_of(part: int, whole: int) -> str:
     """Return a share in percent."""
     percent = 100 * part / max(whole, 1)
