@@ -215,7 +215,9 @@ def _warnings(model: FittedModel, X: Data, shown: CredalPartition, names: Sequen
     """Return the model's own warnings, and remarks on far values in the data of the fit or on another number of objects."""
     own, fitted, compared = fit.warnings(model), inputs.fitted_partition(model), inputs.comparing(model)
     if fitted is not None and len(fitted) != len(shown):
-        own.append(f"The fit had {len(fitted)} objects and these are {len(shown)}: the model predicts where they belong.")
+        own.append(
+            f"The fit had {len(fitted)} objects and these are {len(shown)}: the model predicts where they belong."
+        )
     if shown is fitted and X is not None and compared is not None and not inputs.pairwise(model):
         far = far_values(compared.model_.metric, X, lambda row: f"object {names[row]}")
         own += map(capitalized, far)

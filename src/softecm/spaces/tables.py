@@ -419,9 +419,7 @@ class Table(Space):
         return torch.cat(parts, 1)
 
 
-def warn_unseen(
-    X: RawTable, unseen: Mapping[Name, NDArray[np.bool_]], levels: Mapping[Name, Sequence[object]]
-) -> None:
+def warn_unseen(X: RawTable, unseen: Mapping[Name, NDArray[np.bool_]], levels: Mapping[Name, Sequence[object]]) -> None:
     """Warn which objects have which category not seen in the fit, by column, and which category it resembles."""
     rows, cells = np.logical_or.reduce(list(unseen.values())), {c.name: c for c in X.columns}
     names = None if X.source is None else X.source.ids()
