@@ -246,7 +246,8 @@ def test_a_long_legend_scrolls_and_hides_neither_the_chart_nor_its_end(browser: 
         assert clipped
         assert browser.execute_script(f"""
             const e = document.getElementById("{name}"); e.scrollTop = e.scrollHeight;
-            return getComputedStyle(e).overflowY === "auto" && e.lastChild.getBoundingClientRect().bottom <= e.getBoundingClientRect().bottom;""")
+            const end = e.lastChild.getBoundingClientRect().bottom;
+            return getComputedStyle(e).overflowY === "auto" && end <= e.getBoundingClientRect().bottom;""")
     assert browser.execute_script("return document.documentElement.scrollWidth") <= 390
     opened(browser, tmp_path, some_data(), width=1400)
     assert browser.execute_script(
