@@ -102,6 +102,8 @@ def three_answers() -> Any:
     axes[1].scatter(*X.T, c=plots.mixed_colors(fuzzy.partition_), s=40, edgecolors="white", linewidths=0.5)
     axes[1].set(title="fuzzy c-means: shares")
     plots.map(soft.partition_, X, ax=axes[2], names=CLUSTERS, axis_names=PLANE)
+    axes[2].get_legend().set_loc("center")
+    axes[2].get_legend().set_bbox_to_anchor((0.5, 0.7))  # below the farthest object
     axes[2].set(title="Soft-ECM: masses on sets")
     for ax in axes:
         ax.set(xlabel="first number", ylabel="second number" if ax is axes[0] else "")
@@ -143,7 +145,8 @@ def rounds() -> Any:
         plots.map(model.partition_, X, ax=ax, prototypes=model.prototypes_, names=CLUSTERS, axis_names=PLANE)
         ax.get_legend().remove()
         ax.set(
-            title=f"after {model.n_iter_} round{'s' * (model.n_iter_ > 1)}", ylabel=PLANE[1] if ax is axes[0] else ""
+            title=f"after {model.n_iter_} iteration{'s' * (model.n_iter_ > 1)}",
+            ylabel=PLANE[1] if ax is axes[0] else "",
         )
         ax.set(xlim=(-6, 8.5), ylim=(-6, 7))
     plots.objective_trace(models[-1].history_, ax=axes[3])
@@ -266,7 +269,7 @@ def series_probabilities() -> Any:
     """Draw a bell, a funnel and a series with both, with their masses."""
     names = page("series")
     model, scaler = names["flow"][-1], names["flow"][0]
-    rows = {"a bell": names["known"][0], "a funnel": names["known"][20], "both": names["new"][0]}
+    rows = {"a bell": names["known"][0], "a funnel": names["known"][20], "both": names["new"][-1]}
     some = scaler.transform(np.stack(list(rows.values())))
     masses, focal = model.predict_partition(some).masses, model.focal_sets_
     clusters = ("bell", "funnel") if names["bell"] == 0 else ("funnel", "bell")

@@ -4,7 +4,7 @@ import pytest
 
 import softecm
 from softecm import SoftECM
-from softecm._text import closest, meant
+from softecm._text import closest, meant, slip
 
 X = [[0.0, 1.0], [1.0, 0.0], [5.0, 5.0], [6.0, 5.0]]
 
@@ -33,3 +33,24 @@ def test_so_is_an_estimator():
 
 def test_words_that_are_like_no_other_get_no_guess():
     assert meant("blue", ["sqeuclidean", "dtw"]) == closest(17, ["dtw"]) == ""
+
+
+@pytest.mark.parametrize(
+    ("written", "known", "words"),
+    [
+        ("Basc", "Basic", ("basc", "basic")),  # a letter missing
+        ("Bassic", "Basic", ("bassic", "basic")),  # or added
+        ("Basoc", "Basic", ("basoc", "basic")),  # or different
+        ("Bsaic", "Basic", ("bsaic", "basic")),  # or two swapped
+        ("Plan Basc", "Plan Basic", ("basc", "basic")),
+        ("basic", "Basic", ("basic", "basic")),
+        ("Bsc", "Basic", None),  # two letters
+        ("Pln Basc", "Plan Basic", None),  # two words
+        ("Plan Basc", "Basic", None),
+        ("Basic", "Basic", None),
+        ("A", "B", None),
+        ("room2", "room1", None),
+    ],
+)
+def test_a_slip_changes_one_letter_of_one_word(written, known, words):
+    assert slip(written, known) == words

@@ -95,6 +95,35 @@ def closest(word: object, known: Iterable[str]) -> str:
     return plain[matches[0]] if matches else ""
 
 
+def slip(written: str, known: str) -> tuple[str, str] | None:
+    """Return the words in which two texts differ, in lower case, if they differ by one slip in one word; else None.
+
+    A slip is a letter missing, added or different, or two swapped; words of two letters differ by more than a slip.
+
+    Examples
+    --------
+    >>> slip("Basc", "Basic"), slip("Lotus Ntoes", "Lotus Notes"), slip("north", "south"), slip("A1", "A2")
+    (('basc', 'basic'), ('ntoes', 'notes'), None, None)
+    """
+    a, b = written.split(), known.split()
+    different = [(one.lower(), other.lower()) for one, other in zip(a, b, strict=False) if one != other]
+    if len(a) != len(b) or len(different) != 1:
+        return None
+    one, other = different[0]
+    return (one, other) if one.isalpha() and other.isalpha() and len(other) > 2 and _one_slip(one, other) else None
+
+
+def _one_slip(a: str, b: str) -> bool:
+    """Whether one letter is missing, added or different, two are swapped, or only case differs."""
+    start = 0
+    while start < min(len(a), len(b)) and a[start] == b[start]:
+        start += 1
+    a, b = a[start:], b[start:]
+    if len(a) == len(b):
+        return a[1:] == b[1:] or (a[:2] == b[:2][::-1] and a[2:] == b[2:])
+    return a[1:] == b if len(a) > len(b) else b[1:] == a
+
+
 def _letters(word: str) -> str:
     """Return the letters of a word, without case and separators."""
     return re.sub(r"[\s_.-]+", "", word.lower())
@@ -177,6 +206,11 @@ def opening(words: str) -> str:
     ('Group 1 or 2', 'No group', 'iPhone users')
     """
     return words[0].upper() + words[1:] if words.partition(" ")[0] in ("group", "no", "any") else words
+
+
+def capitalized(text: str) -> str:
+    """Return a warning of the library as a sentence of its own."""
+    return text[:1].upper() + text[1:]
 
 
 def share_of(part: int, whole: int) -> str:

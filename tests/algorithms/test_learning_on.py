@@ -10,7 +10,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.metrics import adjusted_rand_score
 
 import problems
-from softecm import CCM, ECM, FCM, DriftWarning, SoftECM, load_model
+from softecm import CCM, ECM, FCM, TECM, DriftWarning, SoftECM, load_model, report
 from softecm.constraints import kept
 
 FAMILY = {
@@ -300,7 +300,11 @@ def test_a_prior_counts_in_the_columns_that_are_left():
     [
         (lambda: FCM(3, random_state=0).fit(blobs(60, 0)[0][:, :1]), "prior must be a model of objects like these"),
         (lambda: SoftECM(3, metric="series-euclidean", random_state=0).fit(blobs(60, 0)[0][..., None]), "TimeSeries"),
-        (lambda: FCM(2, random_state=0).fit(blobs(60, 0)[0]), "n_clusters=3 clusters; got a model with 2"),
+        (
+            lambda: FCM(2, random_state=0).fit(blobs(60, 0)[0]),
+            r"n_clusters=3 clusters, .*; got a model with 2\. For numbers use TECM\(3, source=prior\.cluster_centers_\), .*"
+            r"report\.compare\(prior, model, data=\.\.\.\), or softecm compare --groups\.",
+        ),
         (lambda: FCM(3), "prior must be a fitted model with prototypes"),
         (lambda: "last year", "prior must be a fitted model"),
     ],
@@ -309,6 +313,19 @@ def test_a_prior_counts_in_the_columns_that_are_left():
 def test_priors_of_other_things_are_refused(prior, message):
     with pytest.raises(ValueError, match=message):
         FCM(3).fit(blobs(60, 0)[0], prior=prior())
+
+
+def test_what_the_error_names_for_another_number_of_clusters_works():
+    rng, places = np.random.default_rng(0), np.array([[0.0, 0.0], [8.0, 0.0], [4.0, 7.0], [12.0, 7.0]])
+    old, new = (places[np.arange(200) % c] + rng.normal(size=(200, 2)) for c in (3, 4))
+    prior = SoftECM(3, random_state=0).fit(old)
+    later = TECM(4, source=prior.cluster_centers_, random_state=0).fit(new)
+    away = np.linalg.norm(later.cluster_centers_[:, None] - places, axis=-1)
+    assert sorted(away.argmin(0)) == [0, 1, 2, 3]
+    model = SoftECM(4, random_state=0).fit(new)
+    said = report.compare(prior, model, data=(old, new)).sentences()
+    assert sum("may have changed by chance" in text for text in said) == 3
+    assert said[-1].endswith("(25%, 50 objects) is new.")
 
 
 def test_a_prior_has_a_weight_and_no_checkpoint(tmp_path):

@@ -332,7 +332,8 @@ def test_groups_that_come_apart_are_named():
         before, before, np.eye(2)[halves], 0.9, *ends, 0.0, "round Gaussians", before.masses, before.masses
     )
     told = " ".join(section(shaken).sentences)
-    assert "0 of 2 groups are found again" in told
+    assert "No group is fully found again." in told
+    assert "may be an accident of this sample: check whether choose_n_clusters finds any." in told
     assert "In other samples group 1 and group 2 would dissolve: don't rely on them." in told
     assert "The resamples disagree about 40 objects, most about 35 (group 2: from 0.00 to 1.00), 12 (group 1" in told
     one = replace(shaken, memberships=np.eye(2)[two], lower=ends[0] + 0.4, upper=ends[1] - 0.1)
@@ -359,7 +360,7 @@ def test_intervals_are_described_and_one_group_is_one():
         vague, before, own, 0.9, own.min(0), own.max(0), 0.0, "round Gaussians", before.masses, before.masses
     )
     first, second, *_ = section(found).sentences
-    assert first.endswith("1 of 3 groups is found again.")
+    assert first.endswith("1 of 3 groups is fully found again.")
     inside = found.coverage()["after"]
     assert f"to within {inside['width']:.2f} on average; {inside['inside']:.0%} of the refits lie inside" in second
 
@@ -386,6 +387,7 @@ def test_sentences_about_objects_between_groups_and_about_disagreement_agree():
     )
     told = section(made).sentences
     assert told[-1] == "6 objects lie between groups, and the resamples confirm it."
+    assert [cells[0] for _, _, cells in section(made).groups] == [17, 17]  # without those between
     assert not any("disagree" in text for text in told)
     low = masses.copy()
     low[[17, 37], 3] = 0.1  # in some refits hardly between
@@ -411,11 +413,30 @@ def test_every_group_that_is_not_found_again_is_named():
         before, before, own, 0.9, own.min(0), own.max(0), 0.0, "round Gaussians", before.masses, before.masses
     )
     told = section(made).sentences
-    assert told[0].endswith("1 of 3 groups is found again.")
+    assert told[0].endswith("1 of 3 groups is fully found again.")
     assert told[2:4] == [
         "In other samples group 3 would dissolve: don't rely on it.",
-        "Group 2 is not always found again.",
+        "Group 2 is found again in part: rely only on the objects that are clearly in it after calibration.",
     ]
+    assert not any("accident" in text for text in told)
+    assert [cells[2] for _, _, cells in section(made).groups] == ["found again", "found again in part", "dissolves"]
+
+
+@pytest.mark.parametrize(
+    ("inside", "misfit", "consequence"),
+    [
+        (0.96, 0.2, "more than the 90% intended: they are cautious."),
+        (0.94, 0.2, "as intended (90%)."),
+        (0.86, 0.2, "as intended (90%)."),
+        (0.49, 0.0007, "fewer than the 90% intended, but the masses are off by only 0.0007: this makes no difference."),
+        (0.84, 0.06, "the masses are too certain, so use the intervals (columns low and high) instead."),
+    ],
+)
+def test_the_share_of_refits_inside_has_a_consequence(found, monkeypatch, inside, misfit, consequence):
+    monkeypatch.setattr(Calibration, "coverage", lambda _: {"after": {"inside": inside, "width": 0.25}})
+    second = section(replace(found, misfit=misfit)).sentences[1]
+    assert f"to within 0.25 on average; {inside:.0%} of the refits lie inside, " in second
+    assert second.endswith(consequence)
 
 
 def test_intervals_are_judged_by_the_other_half_of_the_refits(found):

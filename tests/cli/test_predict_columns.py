@@ -109,6 +109,22 @@ def test_new_categories_are_named_with_their_rows(run: Run, members: pd.DataFram
     assert "column 'size' in 3 ('huge' in 2: M-0, M-3; 'tiny' in 1: M-2)." in said
 
 
+def test_a_new_category_one_slip_from_a_known_one_is_pointed_out(run: Run, members: pd.DataFrame) -> None:
+    size = np.where(members["age"] > 50, "large", "small")
+    first = members.assign(who=[f"M-{i}" for i in range(120)], size=size).drop(columns=["fee", "visits"])
+    first.to_csv("sizes.csv", index=False)
+    code, _, err = run("cluster", "sizes.csv", "-c", 2, "--n-init", 2, "-o", "found", "-qf")
+    assert code == 0, err
+    code, said, _ = predicted(run, first.assign(size=["lrage"] * 12 + ["tiny", *size[13:]]))
+    assert code == 0, said
+    ids = ", ".join(f"M-{i}" for i in range(10))
+    assert f"('lrage' (looks like 'large') in 12: {ids} and 2 more; 'tiny' in 1: M-12)" in said
+    assert "different from all known categories. If it is a typo, correct it in the data." in said
+    _, said, _ = predicted(run, first.assign(size=["tiny", *size[1:]]))
+    assert "'tiny' in 1: M-0). It counts as different" in said
+    assert "typo" not in said
+
+
 def test_units_and_marks_of_missing_cells_are_those_of_the_fit(run: Run) -> None:
     rng, kind = np.random.default_rng(2), np.arange(60) % 2
     mmol = 5.0 + 4 * kind + rng.normal(0, 0.3, 60)

@@ -233,6 +233,29 @@ def test_a_phone_needs_no_sideways_scrolling(browser: Any, tmp_path: Path) -> No
     quiet(browser)
 
 
+def test_a_long_legend_scrolls_and_hides_neither_the_chart_nor_its_end(browser: Any, tmp_path: Path) -> None:
+    names = [f"members with a rather long name {k}" for k in range(12)]
+    partition = CredalPartition.from_hard(np.arange(120) % 12).rename(names)
+    page = ReportData("twelve", partition, [str(i) for i in range(120)], np.arange(120), np.zeros((120, 2)))
+    opened(browser, tmp_path, page, width=390)
+    for name in ("map-legend", "mass-legend"):
+        shown, whole, clipped = browser.execute_script(f"""
+            const e = document.getElementById("{name}"), edge = e.getBoundingClientRect().bottom;
+            return [e.clientHeight, e.scrollHeight, e.lastChild.getBoundingClientRect().bottom > edge];""")
+        assert shown <= 180 < whole
+        assert clipped
+        assert browser.execute_script(f"""
+            const e = document.getElementById("{name}"); e.scrollTop = e.scrollHeight;
+            const end = e.lastChild.getBoundingClientRect().bottom;
+            return getComputedStyle(e).overflowY === "auto" && end <= e.getBoundingClientRect().bottom;""")
+    assert browser.execute_script("return document.documentElement.scrollWidth") <= 390
+    opened(browser, tmp_path, some_data(), width=1400)
+    assert browser.execute_script(
+        "const e = document.getElementById('map-legend'); return e.scrollHeight <= e.clientHeight"
+    )
+    quiet(browser)
+
+
 def test_series_have_cards_and_channels(browser: Any, tmp_path: Path) -> None:
     rng = np.random.default_rng(0)
     series = [rng.normal(size=(int(length), 3)) for length in rng.integers(5, 40, 60)]

@@ -343,6 +343,39 @@ def test_a_notebook_shows_the_page_in_a_frame() -> None:
     assert "<script" not in frame
 
 
+def test_without_a_title_a_report_is_called_after_its_objects() -> None:
+    some = POINTS[:24]
+    model = ECM(2, random_state=0).fit(some)
+    assert report.build(model, some).title == "Groups of 24 objects"
+    assert report.build(model, some[:1], partition=model.partition_[:1]).title == "Groups of 1 object"
+    assert report.build(model, some, title="things").title == "things"
+    waves, X = OTHERS["SoftECM on series"]
+    assert report.build(waves.fit(X), X).title == "Groups of 10 series"
+
+
+@pytest.mark.parametrize("metric", ["auto", "sqeuclidean"])
+def test_far_values_of_the_fit_are_remarked_on_as_on_the_command_line(metric: str) -> None:
+    rng, kind = np.random.default_rng(0), np.arange(120) % 3
+    X = pd.DataFrame({"age": rng.normal([20, 40, 60], 3, (40, 3)).ravel(), "fee": rng.normal(900 * kind, 90)})
+    X.index = [f"M-{i}" for i in range(120)]
+    clean = SoftECM(3, metric=metric, random_state=0).fit(X)
+    assert not report.build(clean, X).warnings
+    coded, far = X.copy(), X.copy()
+    coded.iloc[[5, 9, 70, 80], 0], far.iloc[5, 1] = -999.0, 90_000.0
+    with pytest.warns(softecm.ReadingWarning) if metric == "auto" else warnings.catch_warnings():
+        model = SoftECM(3, metric=metric, random_state=0).fit(coded)
+    page = report.build(model, coded)
+    (remark,) = page.warnings
+    assert remark.startswith("-999 appears in 4 cells of column 'age'")
+    assert "-999" not in str(report.build(model, coded, values=False).warnings)
+    assert not report.build(model, coded, partition=model.predict_partition(coded)).warnings  # of other objects
+    if metric == "auto":
+        with pytest.warns(softecm.ReadingWarning):
+            model = SoftECM(3, random_state=0).fit(far)
+        (remark,) = report.build(model, far).warnings
+        assert remark.startswith("Object M-5 has 90\u202f000 in column 'fee'")
+
+
 @pytest.mark.filterwarnings("ignore::softecm.NumberOfGroupsWarning")
 def test_a_number_of_groups_that_looks_wrong_is_shown() -> None:
     X = np.concatenate([RNG.normal(at, 0.5, (40, 2)) for at in (0.0, 8.0)])

@@ -21,7 +21,7 @@ from softecm.selection import (
     default_candidates,
     guarded_nonspecificity,
 )
-from softecm.selection.doubtful_groups import twins
+from softecm.selection.doubtful_groups import small_between, twins
 from softecm.selection.mixtures import MixtureEvidence
 from softecm.selection.n_clusters import most_clusters
 
@@ -222,6 +222,16 @@ def test_a_small_group_midway_between_two_others_is_called_so(seed):
     with warnings.catch_warnings():
         warnings.simplefilter("error", NumberOfGroupsWarning)
         assert choose_n_clusters(midway(seed, 60, 0), estimator=estimator).n_clusters == 4
+
+
+def test_the_size_of_a_small_group_is_that_of_the_table():
+    """Of the objects between groups, labels put some into the small one; the table of sets counts them apart."""
+    X = np.concatenate([midway(0, 60, 1), [[4.0, 0.0]] * 4 + [[12.0, 0.0]] * 4 + [[4.2, 0.0]] * 3])
+    with pytest.warns(NumberOfGroupsWarning, match="do not stand apart"):
+        model = SoftECM(4, metric="sqeuclidean", random_state=0).fit(X)
+    assert np.bincount(model.labels_).min() == 19
+    assert np.bincount(model.partition_.masses.argmax(1))[1:5].min() == 12
+    assert "is small (12 of 203 objects)" in (small_between(model, X) or "")
 
 
 def test_objects_between_that_lie_close_together_are_no_part_of_a_group():

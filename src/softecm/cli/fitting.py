@@ -18,8 +18,8 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 from rich.text import Text
 
+from softecm._text import capitalized
 from softecm._warnings import CheckpointWarning, ReadingWarning
-from softecm.cli.metric import capitalized
 from softecm.cli.problems import Stopped, mendable
 
 if TYPE_CHECKING:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from softecm._checks import check_choice
-from softecm._text import counted, meant, opening, some_of
+from softecm._text import capitalized, counted, meant, opening, some_of
 from softecm.cli.options import CommonSettings, number_or
 from softecm.cli.problems import Problem, mendable
 from softecm.readers import Loaded
@@ -225,11 +225,6 @@ def groups_of_codes(choice: MetricChoice, loaded: Loaded, model: SoftECM) -> tup
                 f"{opening(names[column])}: {both} of its {size} objects have {value} {held}." if column else outliers
             )
     return tuple(sentences)
-
-
-def capitalized(text: str) -> str:
-    """What the library warns of, as a sentence of its own."""
-    return text[:1].upper() + text[1:]
 
 
 def with_names(text: str, names: Sequence[str]) -> str:

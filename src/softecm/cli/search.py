@@ -13,9 +13,8 @@ from rich.console import Console
 from rich.table import Table
 
 from softecm._precision import criterion
-from softecm._text import listed
+from softecm._text import capitalized, listed
 from softecm.cli.fitting import FittedFile, fit, user_messages
-from softecm.cli.metric import capitalized
 from softecm.cli.options import Params
 from softecm.cli.problems import Problem
 

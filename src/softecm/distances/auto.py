@@ -319,9 +319,10 @@ def rows_of_codes(metric: Any, X: object) -> list[tuple[Code, NDArray[np.bool_]]
 
 def _numbers(metric: object, data: RawData) -> dict[Name, NDArray[Any]]:
     """Return the numeric columns of a table by name; none for other data."""
-    if metric == SquaredEuclidean.name:
+    name = MetricChoice(metric, "").name
+    if name == SquaredEuclidean.name:
         return data.numbers() or {}
-    if MetricChoice(metric, "").name != Mixed.name:
+    if name != Mixed.name:
         return {}
     return {cells.name: cells.numbers("number") for cells in data.table().columns if cells.kind == "number"}
 

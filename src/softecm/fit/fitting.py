@@ -203,8 +203,10 @@ def _clusters_of_prior(objects: Objects[object], prior: PrototypeModel, c: int) 
         warn(f"X lacks these columns of prior: {some_of(gone)}. Its clusters are compared in the others.", UserWarning)
     if prior.focal.n_clusters != c:
         raise ValueError(
-            f"prior must have n_clusters={c} clusters; got a model with {prior.focal.n_clusters}. Each new cluster "
-            "continues one of the prior's."
+            f"prior must have n_clusters={c} clusters, each continued by a new one; got a model with "
+            f"{prior.focal.n_clusters}. For numbers use TECM({c}, source=prior.cluster_centers_), which takes any number of "
+            "clusters. Otherwise fit without prior and match the groups: softecm.report.compare(prior, model, data=...), or "
+            "softecm compare --groups."
         )
     return clusters
 

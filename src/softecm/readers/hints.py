@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from softecm._text import number_of
+from softecm._text import number_of, slip
 from softecm.readers.base import short
 
 if TYPE_CHECKING:
@@ -55,23 +55,8 @@ def _typos(column: pd.Series) -> list[str]:
 
 def _is_typo(rare: str, n: int, frequent: str, often: int) -> bool:
     """Whether one slip makes a rare word of a frequent one; of several words, in one of these."""
-    a, b = rare.split(), frequent.split()
-    different = [pair for pair in zip(a, b, strict=False) if pair[0] != pair[1]]
-    if len(a) != len(b) or len(different) != 1:
+    words = slip(rare, frequent)
+    if words is None:
         return False
-    one, other = map(str.lower, different[0])
-    if not (one.isalpha() and other.isalpha() and len(other) > 2 and _one_slip(one, other)):
-        return False
-    is_long = min(len(one), len(other)) >= LONG and one[0] == other[0]
+    is_long = min(map(len, words)) >= LONG and words[0][0] == words[1][0]
     return often >= (OFTEN_LONG if is_long else OFTEN) and often >= (RARE_LONG if is_long else RARE) * n
-
-
-def _one_slip(a: str, b: str) -> bool:
-    """Whether one letter is missing, added or different, two are swapped, or only case differs."""
-    start = 0
-    while start < min(len(a), len(b)) and a[start] == b[start]:
-        start += 1
-    a, b = a[start:], b[start:]
-    if len(a) == len(b):
-        return a[1:] == b[1:] or (a[:2] == b[:2][::-1] and a[2:] == b[2:])
-    return a[1:] == b if len(a) > len(b) else b[1:] == a

@@ -9,9 +9,11 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 from scipy.sparse import issparse
 
+from softecm._text import capitalized, number_of
 from softecm._version import __version__
 from softecm.belief import CredalPartition
 from softecm.belief.assignments import CLEAR, checked_clear
+from softecm.distances.auto import far_values
 from softecm.readers.base import Column
 from softecm.report import fit, inputs, reasons
 from softecm.report.columns import TableColumns, columns_of, thin_columns, unknown_columns
@@ -73,7 +75,7 @@ def build(
     labels : sequence of length n, optional
         Known classes for scores; None if unknown.
     title : str, optional
-        By default the estimator's name.
+        By default the number of objects.
     feature_names : sequence of str, optional
         Names of the columns, or of the channels of series, if ``X`` has none.
     partition : CredalPartition, optional
@@ -121,8 +123,9 @@ def build(
     scored = fit.scores(shown, labels) if scores is None else scores
     called = inputs.names_of(X, len(shown), next((one for one in (names, ids) if one is not None), known))
     view = look(model, X, shown, feature_names, units)
+    noun = "object" if view.prototype_series is None else inputs.noun_of(model)
     page = ReportData(
-        title=type(model).__name__ if title is None else title,
+        title=f"Groups of {number_of(len(shown), noun)}" if title is None else title,
         partition=shown,
         ids=called,
         rows=view.rows,
@@ -137,7 +140,7 @@ def build(
         explanations=view.explanations,
         **view.map._asdict(),
         merged=inputs.merged(model),
-        noun="object" if view.prototype_series is None else inputs.noun_of(model),
+        noun=noun,
         clear=checked_clear(clear),
         candidates=candidates or {},
         candidates_note=candidates_note,
@@ -147,7 +150,7 @@ def build(
         reading=reading or {},
         columns=taken(model, view.columns.attributes, columns),
         scores=scored,
-        warnings=[*fit.warnings(model), *_others(model, shown)] if warnings is None else warnings,
+        warnings=_warnings(model, X, shown, called) if warnings is None else warnings,
         code=fit.code(model) if code is None else code,
         made_by=f"softecm {__version__}",
         calibration=_calibrated(calibration, len(shown)),
@@ -208,12 +211,17 @@ def _calibrated(calibration: Calibration | None, count: int) -> Calibration | No
     return calibration
 
 
-def _others(model: FittedModel, shown: CredalPartition) -> list[str]:
-    """Return a note if the number of objects differs from that of the fit."""
-    fitted = inputs.fitted_partition(model)
-    if fitted is None or len(fitted) == len(shown):
-        return []
-    return [f"The fit had {len(fitted)} objects and these are {len(shown)}: the model predicts where they belong."]
+def _warnings(model: FittedModel, X: Data, shown: CredalPartition, names: Sequence[str]) -> list[str]:
+    """Return the model's own warnings, and remarks on far values in the data of the fit or on another number of objects."""
+    own, fitted, compared = fit.warnings(model), inputs.fitted_partition(model), inputs.comparing(model)
+    if fitted is not None and len(fitted) != len(shown):
+        own.append(
+            f"The fit had {len(fitted)} objects and these are {len(shown)}: the model predicts where they belong."
+        )
+    if shown is fitted and X is not None and compared is not None and not inputs.pairwise(model):
+        far = far_values(compared.model_.metric, X, lambda row: f"object {names[row]}")
+        own += map(capitalized, far)
+    return own
 
 
 def _medoids(model: FittedModel, names: Sequence[str]) -> list[str]:

@@ -101,12 +101,13 @@ def small_between(model: EvidentialClusterer, X: object) -> str | None:
     )
     groups = [far[labels[some] == k] for k in range(c)]
     usual = np.array([np.median(one, axis=0) if len(one) else np.full(c, np.inf) for one in groups])  # (c, c)
-    for k in np.flatnonzero(np.bincount(labels[labels >= 0], minlength=c) < SMALL * n):
+    counts = np.bincount(model.partition_.masses.argmax(1), minlength=c + 1)[1 : c + 1]  # as every table shows them
+    for k in np.flatnonzero(counts < SMALL * n):
         for a, b in combinations([j for j in range(c) if j != k], 2):
             distance = (usual[a, b] + usual[b, a]) / 2
             if usual[k, a] + usual[k, b] <= DETOUR * distance and abs(usual[k, a] - usual[k, b]) <= OFF * distance:
                 return (
-                    f"{names[k]} is small ({(labels == k).sum()} of {n} objects) and lies midway between {names[a]} and "
+                    f"{names[k]} is small ({counts[k]} of {n} objects) and lies midway between {names[a]} and "
                     f"{names[b]}: its objects may lie between these two. Try {c - 1} groups."
                 )
     return None

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from softecm._checks import is_whole, make_frame
-from softecm._text import column_label, place, some_of
+from softecm._text import column_label, place, slip, some_of
 from softecm._warnings import UnseenCategoryWarning, warn
 from softecm.files import expected as saved
 from softecm.files.values import Savable, own
@@ -236,7 +236,7 @@ class Table(Space):
         table, unseen = self._encode(X)
         relevant = {name: marks for name, marks in unseen.items() if str(name) not in self.optional}
         if relevant:
-            warn_unseen(X, relevant)
+            warn_unseen(X, relevant, {column.name: column.levels for column in self.categories})
         return table
 
     def _encode(self, X: RawTable) -> tuple[EncodedTable, dict[Name, NDArray[np.bool_]]]:
@@ -419,19 +419,22 @@ class Table(Space):
         return torch.cat(parts, 1)
 
 
-def warn_unseen(X: RawTable, unseen: Mapping[Name, NDArray[np.bool_]]) -> None:
-    """Warn which objects have which category not seen in the fit, by column."""
+def warn_unseen(X: RawTable, unseen: Mapping[Name, NDArray[np.bool_]], levels: Mapping[Name, Sequence[object]]) -> None:
+    """Warn which objects have which category not seen in the fit, by column, and which category it resembles."""
     rows, cells = np.logical_or.reduce(list(unseen.values())), {c.name: c for c in X.columns}
     names = None if X.source is None else X.source.ids()
-    parts = []
+    parts, typo = [], ""
     for name, marks in list(unseen.items())[:SHOWN_COLUMNS]:
         values = rows_by_value(cells[name], marks)
         most = FEWER_ROWS if names is None or len(values) > FEW_VALUES else SHOWN_ROWS
-        shown = [
-            f"{repr(value)[:40]} in {len(where)}: "
-            + some_of([place("row", i) if names is None else names[i] for i in where[: most + 1]], most)
-            for value, where in values[:SHOWN_VALUES]
-        ]
+        shown = []
+        for value, where in values[:SHOWN_VALUES]:
+            alike = next((repr(level)[:40] for level in levels[name] if slip(str(value), str(level))), "")
+            typo = " If it is a typo, correct it in the data." if alike else typo
+            looks = f" (looks like {alike})" if alike else ""
+            few = [place("row", i) if names is None else names[i] for i in where[:most]]
+            rest = f" and {len(where) - most} more" if len(where) > most else ""
+            shown.append(f"{repr(value)[:40]}{looks} in {len(where)}: {', '.join(few)}{rest}")
         rest = "; …" if len(values) > SHOWN_VALUES else ""
         parts.append(f"{cells[name].label} in {int(marks.sum())} ({'; '.join(shown)}{rest})")
     more = len(unseen) - len(parts)
@@ -439,7 +442,7 @@ def warn_unseen(X: RawTable, unseen: Mapping[Name, NDArray[np.bool_]]) -> None:
     n, k = len(rows), int(rows.sum())
     warn(
         f"{k} of {n} object{'s' if n > 1 else ''} {'has' if k == 1 else 'have'} a category that was not in the fit: "
-        f"{'; '.join(parts)}. It counts as different from all known categories.",
+        f"{'; '.join(parts)}. It counts as different from all known categories.{typo}",
         UnseenCategoryWarning,
     )
 

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from softecm._text import grouped, listed, number_of, opening, plural
+from softecm._wording import worded
 from softecm.belief.assignments import WORDS
 from softecm.plots.style import set_colors
 from softecm.report.inputs import FittedModel, every
@@ -22,7 +23,8 @@ MOST_LINES = 160  # above, lines overlap
 QUITE = 0.5  # width of an interval above which resamples disagree
 NAMED, FEW = 3, 10  # such objects, named in a sentence, and in a table
 STABLE, LOOSE = 0.75, 0.5  # Jaccard indices: above the first a group is stable; below the second, it falls apart
-AGAIN, SOMETIMES, DISSOLVES = "found again", "not always found again", "dissolves"
+AGAIN, IN_PART, DISSOLVES = "found again", "found again in part", "dissolves"
+NEAR = 0.05  # differences from the intended share of refits, or from an interval's end, that don't matter
 
 
 class Wide(NamedTuple):
@@ -64,30 +66,54 @@ class Certainty(Section):
     def sentences(self) -> list[str]:
         """The results of the refits in plain words."""
         names, many = self.refits.before.focal_sets.group_names, plural(self.data.noun)
-        groups: dict[str, list[str]] = {word: [] for word in (AGAIN, SOMETIMES, DISSOLVES)}
+        groups: dict[str, list[str]] = {word: [] for word in (AGAIN, IN_PART, DISSOLVES)}
         for name, value in zip(names, self.refits.cluster_stability, strict=True):
             groups[_word(value)].append(name)
-        stable, uncertain, dissolving = groups.values()
-        again = f"{len(stable)} of {len(names)} groups {'is' if len(stable) == 1 else 'are'}"
-        again = "All groups are" if len(stable) == len(names) else again
-        after = self.refits.coverage()["after"]
+        stable, partial, dissolving = groups.values()
+        again = f"{len(stable)} of {len(names)} groups {'is' if len(stable) == 1 else 'are'} fully"
+        again = "All groups are" if len(stable) == len(names) else again if stable else "No group is fully"
         parts = [
             f"The model was refitted to {len(self.refits.memberships)} resamples of its {many}. {again} found again.",
-            f"The calibrated masses give the probability that two {many} belong together to within {after['width']:.2f} "
-            f"on average; {after['inside']:.0%} of the refits lie inside ({self.refits.level:.0%} intended).",
+            self._coverage,
         ]
         if dissolving:
             them = "it" if len(dissolving) == 1 else "them"
             parts.append(f"In other samples {listed(dissolving, 'and')} would dissolve: don't rely on {them}.")
-        if uncertain:
-            is_ = "is" if len(uncertain) == 1 else "are"
-            parts.append(f"{opening(listed(uncertain, 'and'))} {is_} {SOMETIMES}.")
+        if partial:
+            is_, it = ("is", "it") if len(partial) == 1 else ("are", "them")
+            rely = f"rely only on the {many} that are clearly in {it} after calibration"
+            parts.append(f"{opening(listed(partial, 'and'))} {is_} {IN_PART}: {rely}.")
+        if not stable:
+            search = worded("choose_n_clusters", "-c auto")
+            parts.append(f"The groups may be an accident of this sample: check whether {search} finds any.")
         if disputed := len(self._disputed):
             first = [f"{one.name} ({one.group}: from {one.low:.2f} to {one.high:.2f})" for one in self.widest[:NAMED]]
             most = ":" if disputed <= NAMED else ", most about"
             number = number_of(disputed, self.data.noun)
             parts.append(f"The resamples disagree about {number}{most} {', '.join(first)}.")
         return parts + self._between()
+
+    @property
+    def _coverage(self) -> str:
+        """How precise the calibrated masses are, and what follows if they cover fewer or more refits than intended."""
+        inside, width = (self.refits.coverage()["after"][name] for name in ("inside", "width"))
+        start = (
+            f"The calibrated masses give the probability that two {plural(self.data.noun)} belong together to within "
+            f"{width:.2f} on average; {inside:.0%} of the refits lie inside"
+        )
+        if inside > self.refits.level + NEAR:
+            return f"{start}, more than the {self.refits.level:.0%} intended: they are cautious."
+        if inside >= self.refits.level - NEAR:
+            return f"{start}, as intended ({self.refits.level:.0%})."
+        if self.refits.misfit <= NEAR:
+            return (
+                f"{start}, fewer than the {self.refits.level:.0%} intended, but the masses are off by only "
+                f"{self.refits.misfit:.1g}: this makes no difference."
+            )
+        return (
+            f"{start}, fewer than the {self.refits.level:.0%} intended: the masses are too certain, so use the intervals "
+            "(columns low and high) instead."
+        )
 
     def _between(self) -> list[str]:
         """Return how many objects lie between groups, how many of these the resamples confirm, and how many they add."""
@@ -165,8 +191,8 @@ class Certainty(Section):
     @property
     def groups(self) -> list[tuple[str, str, tuple[int, str, str]]]:
         """Name and colour of each group, and its stability."""
-        focal, labels = self.refits.before.focal_sets, self.refits.before.labels(outliers=-1)
-        counts = np.bincount(labels[labels >= 0], minlength=focal.n_clusters).tolist()
+        focal = self.refits.before.focal_sets
+        counts = np.bincount(self.refits.before.masses.argmax(1), minlength=focal.n_clusters + 1)[1:].tolist()
         rows = zip(focal.group_names, set_colors(focal)[1:], counts, self.refits.cluster_stability, strict=False)
         return [(name, color, (count, f"{value:.2f}", _word(value))) for name, color, count, value in rows]
 
@@ -194,4 +220,4 @@ class Certainty(Section):
 
 
 def _word(value: float) -> str:
-    return AGAIN if value >= STABLE else DISSOLVES if value < LOOSE else SOMETIMES
+    return AGAIN if value >= STABLE else DISSOLVES if value < LOOSE else IN_PART
