@@ -84,7 +84,9 @@ def _code(path: Path, options: ReadOptions) -> tuple[str, ...]:
     """Return the same in Python."""
     chosen = {part.name: getattr(options, part.name) for part in fields(options) if part.name != "expected"}
     arguments = "".join(f", {name}={value!r}" for name, value in chosen.items() if value not in (None, ()))
-    return "from softecm import read_table", f"X = read_table({str(path)!r}{arguments}).data"
+    call = f"read_table({str(path)!r}{arguments})"
+    lines = [f"X = {call}.data"] if options.known is None else [f"table = {call}", "X, y = table.data, table.known"]
+    return "from softecm import read_table", *lines
 
 
 def objects_of(path: Path, sheet: Sheet, options: ReadOptions) -> Loaded:
