@@ -64,6 +64,13 @@ def link_weight(name: str) -> str | None:
     return next((own for own in known if option_of(own) == option_of("link_weight")), None)
 
 
+def takes_labels(name: str) -> bool:
+    """Whether the known groups of some objects guide an estimator's fit."""
+    from softecm.algorithms.family import LinkableFamily
+
+    return issubclass(kind_of(name), LinkableFamily)
+
+
 def parameters(name: str, clusters: str | None, values: Params, specified: Collection[str]) -> dict[str, object]:
     """What the estimator is told: the number of groups, the seed, and the options that were really given."""
     cls = kind_of(name)

@@ -386,9 +386,7 @@ def existing(path: Path, columns: Sequence[str], name: str) -> str:
 
 def with_classes(path: Path, columns: Sequence[str], options: ReadOptions) -> ReadOptions:
     """Return the options with the columns of classes and known groups by their names; raise an error if they are one."""
-    label, known = (
-        existing(path, columns, name) if name else None for name in (options.label_column, options.known)
-    )
+    label, known = (existing(path, columns, name) if name else None for name in (options.label_column, options.known))
     if label is not None and label == known:
         raise ReadError(
             f"{option('known')} and {option('label_column')} must be different columns; both are {short(label)}: known "

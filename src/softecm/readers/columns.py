@@ -423,9 +423,7 @@ def known_groups(column: pd.Series, context: FileContext) -> tuple[pd.Series, Co
     return words, replace(described, kind="label", why="known groups"), remarks
 
 
-def _answered(
-    context: FileContext, name: str, column: pd.Series, least: int | None
-) -> tuple[pd.Series, pd.Series]:
+def _answered(context: FileContext, name: str, column: pd.Series, least: int | None) -> tuple[pd.Series, pd.Series]:
     """Return the words of a column, and cells read as missing if at least so many other words remain; None: never."""
     words = stripped(column)
     empty = words[:0] if least is None or name in context.options.categorical else no_answers(words, least)

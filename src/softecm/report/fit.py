@@ -153,7 +153,7 @@ def code(model: FittedModel, reading: Sequence[str] = (), saved: str | None = No
     ours = sorted({name, *ours, *(["load_model"] if loading else [])})
     others = [line for line in reading if line.startswith(("import", "from")) and not line.startswith(OURS)]
     metrics = sorted({type(metric).__name__ for metric in _metrics(_changed(model).get("metric"))})
-    data = next((line for name in ("X, y", "X") for line in reading if line.startswith(f"{name} =")), "X").split(" =")[0]
+    data = "X, y" if any(line.startswith("X, y =") for line in reading) else "X"
     unwritten = [k for k, v in _changed(model).items() if _written(v) is None]
     return "\n".join(
         [
