@@ -52,6 +52,12 @@ def input_tags(name: str) -> InputTags:
     return kind_of(name)().__sklearn_tags__().input_tags
 
 
+def takes_matrices(name: str) -> bool:
+    """Whether an estimator's objects are rows of dissimilarities, or of several matrices of them."""
+    tags = input_tags(name)
+    return bool(tags.pairwise or tags.three_d_array)
+
+
 def takes(name: str, argument: str) -> bool:
     """Whether an estimator's ``fit`` has such an argument."""
     return argument in inspect.signature(kind_of(name).fit).parameters

@@ -17,7 +17,7 @@ from softecm.belief.totals import PartitionTotals
 from softecm.cli import algorithms, links, outcome
 from softecm.cli.commands import ClusterOptions
 from softecm.cli.fitting import FittedFile, fit, fit_with_checkpoints
-from softecm.cli.metric import far_value_remarks, groups_of_codes, metric_for, with_names
+from softecm.cli.metric import check_symmetric, far_value_remarks, groups_of_codes, metric_for, with_names
 from softecm.cli.options import INVOCATION, Params, several, several_or
 from softecm.cli.problems import Problem, mendable
 from softecm.cli.screen import consoles, print_json, say_understood
@@ -102,6 +102,8 @@ def run(options: ClusterOptions) -> None:
     choice, far_values = _metric(request, source)
     _check_size(source, request)
     say_understood(out, source.file, _showable(request, source.loaded), choice, source.n_objects)
+    if choice.name == "precomputed" or algorithms.takes_matrices(request.algorithm):
+        check_symmetric(source.loaded)
     with links.muted_link_log():
         fitted = _fit(request, source, choice, err, None if pairs is None else pairs.pairs)
     if source.is_whole:
@@ -283,10 +285,11 @@ def _check_streamed(request: Request) -> None:
         raise Problem(f"{request.file} does not fit in memory, and --links need all of it: allow more with --memory.")
     options = request.reading
     named = options.dates or options.names or options.drop_rows or options.ordinal
-    if options.long or options.classes or options.missing or named or request.with_columns:
+    if options.long or options.classes or options.missing or options.symmetrize or named or request.with_columns:
         raise Problem(
-            f"{request.file} does not fit in memory, and --id, --time, --label-column, --known, --missing, --dates, "
-            "--names, --drop-rows, --ordinal and --with-columns need all of it: leave them out, or allow more with --memory."
+            f"{request.file} does not fit in memory, and --id, --time, --label-column, --known, --missing, --symmetrize, "
+            "--dates, --names, --drop-rows, --ordinal and --with-columns need all of it: leave them out, or allow more with "
+            "--memory."
         )
 
 

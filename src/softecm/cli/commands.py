@@ -157,7 +157,7 @@ class AlgorithmsOptions:
     """List the algorithms for cluster --algorithm."""
 
 
-@command("predict", without=("drop", "categorical", "numeric", "ordinal"))
+@command("predict", without=("drop", "categorical", "numeric", "ordinal", "symmetrize"))
 @dataclass(frozen=True, kw_only=True)
 class PredictOptions:
     """Assign new objects to the groups of a fitted model.

@@ -235,10 +235,10 @@ def with_known_count(fitted: FittedFile, known: KnownGroups, names: Sequence[str
     elsewhere = [i for i in rows.tolist() if fitted.model.labels_[i] != group.get(int(known.labels[i]))]
     if not elsewhere:
         every = "The labelled object is" if len(rows) == 1 else f"All {len(rows)} labelled objects are"
-        return _with_finding(fitted, f"{every} in the group of their label in {known.column}.")
+        return _with_finding(fitted, f"{every} in the group of their label (column {known.column}).")
     listed = some_of([f"{names[i]} ({known.names[known.labels[i]]})" for i in elsewhere], MOST_BROKEN)
     some = f"{len(rows) - len(elsewhere)} of {number_of(len(rows), 'labelled object')} are in the group of their label"
-    return _with_warning(fitted, f"{some} in {known.column}; not: {listed}. {MISTAKE.format('the column')}")
+    return _with_warning(fitted, f"{some} (column {known.column}); not: {listed}. {MISTAKE.format('the column')}")
 
 
 def _with_finding(fitted: FittedFile, sentence: str) -> FittedFile:

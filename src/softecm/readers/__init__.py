@@ -25,6 +25,7 @@ from softecm.readers.base import Written as Written
 from softecm.readers.base import own_names
 from softecm.readers.delimited import read_delimited
 from softecm.readers.frames import read_arff, read_excel, read_feather, read_parquet
+from softecm.readers.matrices import symmetrized
 from softecm.readers.rows import named_as_columns, without_blank, without_rows
 from softecm.readers.series import read_long, read_states, read_ts
 from softecm.readers.table import check_not_texts, understood
@@ -77,7 +78,7 @@ def _read(path: Path, options: ReadOptions) -> Loaded:
     check_file(path)
     content = format_of(path).reader(path, options)
     loaded = content if isinstance(content, Loaded) else objects_of(path, content, options)
-    return replace(loaded, code=_code(path, options))
+    return replace(symmetrized(path, loaded, options), code=_code(path, options))
 
 
 def _code(path: Path, options: ReadOptions) -> tuple[str, ...]:

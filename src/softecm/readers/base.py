@@ -127,6 +127,7 @@ class ReadOptions:
     time: str | None = None
     value: tuple[str, ...] = ()
     channel: str | None = None  # of a long table with a row for each channel: the column that names it
+    symmetrize: str | None = None  # how to combine both directions of a matrix of dissimilarities
     states: bool | None = None  # whether the table holds sequences of states
     expected: Expected | None = None  # the columns a fitted model requires
 
@@ -251,6 +252,11 @@ class Loaded:
     def gaps(self) -> int:
         """Number of missing cells among the attributes."""
         return sum(c.gaps for c in self.columns if c.kind in ATTRIBUTES)
+
+    @property
+    def numeric(self) -> bool:
+        """Whether all attributes are numbers."""
+        return all(c.kind == "number" for c in self.columns if c.kind in ATTRIBUTES)
 
     @property
     def categories(self) -> bool:
