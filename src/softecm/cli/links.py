@@ -26,7 +26,6 @@ from softecm.constraints import (
 )
 from softecm.readers import Loaded
 
-NO_OBJECT, SEVERAL = "is not an object of the file", "is the name of"
 MOST_BAD = 10  # bad lines that are listed
 MOST_BROKEN = 5  # broken links, or objects in another group than the known one, that are listed
 MISTAKE = "This may be a mistake in {}; otherwise a larger --link-weight satisfies more."
@@ -95,6 +94,7 @@ def read_links(file: Path, loaded: Loaded, known: KnownGroups | None = None) -> 
     pairs: tuple[list[tuple[int, int]], list[tuple[int, int]]] = ([], [])
     lines: dict[tuple[int, int], int] = {}
     bad: list[str] = []
+    strange: list[str] = []
     for number, cells in _lines(file):
         kind = WORDS.get(cells[2].lower()) if len(cells) == 3 else None
         if kind is None and number == 1 and len(cells) == 3:
@@ -102,12 +102,13 @@ def read_links(file: Path, loaded: Loaded, known: KnownGroups | None = None) -> 
         mistake = _mistake(cells, kind, place)
         if kind is None or mistake:
             bad.append(f"line {number}: {mistake}")
+            strange += [] if kind is None else [cell for cell in cells[:2] if len(place.get(cell, [])) != 1]
             continue
         ends = sorted(place[cell][0] for cell in cells[:2])
         pairs[kind].append((ends[0], ends[1]))
         lines.setdefault((ends[0], ends[1]), number)
     if bad:
-        naming = _naming(loaded) if any(NO_OBJECT in line or SEVERAL in line for line in bad) else ""
+        naming = _naming(loaded, strange[0]) if strange else ""
         remedy = f"Correct or delete {'this line' if len(bad) == 1 else f'these {len(bad)} lines'}."
         raise Problem(f"{file}, {'; '.join(bad[:MOST_BAD])}{' …' if len(bad) > MOST_BAD else ''}.{naming} {remedy}")
     if not any(pairs):
@@ -117,12 +118,13 @@ def read_links(file: Path, loaded: Loaded, known: KnownGroups | None = None) -> 
     return replace(links, pairs=check_constraints(*pairs, len(names)))
 
 
-def _naming(loaded: Loaded) -> str:
-    """How a link names objects of this file."""
-    if loaded.ids is None:
-        return f" The file has no ids: objects go by their rows, from 1 to {len(loaded)}; --id names a column of ids."
+def _naming(loaded: Loaded, strange: str) -> str:
+    """How a link names objects of this file, and which one a strange name may mean."""
     column = next((f" in column {c.name}" for c in loaded.columns if c.kind == "id"), "")
-    return f" Objects go by their ids{column}, such as {some_of(loaded.names, 3)}."
+    first = some_of(loaded.names, 3)
+    if column or loaded.shape == "series":
+        return f" Objects go by their ids{column}, such as {first}.{meant(strange, loaded.names)}"
+    return f" The file has no ids: objects go by their rows, such as {first}; --id names a column of ids."
 
 
 def _lines(file: Path) -> list[tuple[int, list[str]]]:
@@ -144,8 +146,7 @@ def _mistake(cells: Sequence[str], kind: int | None, place: Mapping[str, list[in
     for name in cells[:2]:
         at = place.get(name, [])
         if len(at) != 1:
-            guess = meant(name, place).replace(" Did you mean ", " (did you mean ").replace("?", "?)")
-            return f"{name} {SEVERAL} {len(at)} objects" if at else f"{name} {NO_OBJECT}{guess}"
+            return f"{name} is the name of {len(at)} objects" if at else f"{name} is not an object of the file"
     return f"{cells[0]} is linked to itself" if cells[0] == cells[1] else ""
 
 

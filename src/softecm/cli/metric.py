@@ -100,7 +100,7 @@ def check_symmetric(loaded: Loaded) -> None:
     for part in parts:
         if not hasattr(part, "indptr") and part.shape[0] == part.shape[1]:  # the fit refuses others
             with mendable(ValueError):
-                symmetric(np.asarray(part, dtype=np.float64), () if loaded.ids is None else loaded.names)
+                symmetric(np.asarray(part, dtype=np.float64), loaded.ids)
 
 
 def _for_views(name: str, scale: str, loaded: Loaded, n_clusters: int | None) -> MetricChoice:

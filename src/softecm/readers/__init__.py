@@ -99,7 +99,7 @@ def objects_of(path: Path, sheet: Sheet, options: ReadOptions) -> Loaded:
         return read_long(path, sheet, options)
     if options.states:
         return read_states(path, sheet, options)
-    return understood(path, named_as_columns(sheet), options)
+    return understood(path, *named_as_columns(sheet, options))
 
 
 def _renamed(path: Path, sheet: Sheet, names: Sequence[str]) -> Sheet:

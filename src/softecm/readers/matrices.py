@@ -21,10 +21,10 @@ def symmetrized(path: Path, loaded: Loaded, options: ReadOptions) -> Loaded:
         raise ReadError(f"{option('symmetrize')} must be mean or max; got {literal(way)}.")
     frame = loaded.data
     if not loaded.numeric or not hasattr(frame, "columns") or len(frame) != len(frame.columns):
-        columns = f" with {number_of(frame.shape[1], 'column')}" if loaded.shape == "table" else ""
+        width = f" with {number_of(frame.shape[1], 'column')}" if loaded.shape == "table" else ""
         raise ReadError(
             f"{option('symmetrize')} is for a square matrix of numbers; {path} has {number_of(len(loaded), loaded.noun)}"
-            f"{columns} to cluster by: leave it out."
+            f"{width} to cluster by: leave it out."
         )
     columns = [str(name) for name in frame.columns]
     for row, column in zip(loaded.names if loaded.ids is not None else columns, columns, strict=True):

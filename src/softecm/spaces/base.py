@@ -124,7 +124,7 @@ def refuse_negative(d: NDArray[np.floating]) -> None:
     refuse_range(0.0, float(d.max()))
 
 
-def symmetric(d: NDArray[np.floating], names: Sequence[str] = ()) -> NDArray[np.floating]:
+def symmetric(d: NDArray[np.floating], names: NDArray[np.object_] | None = None) -> NDArray[np.floating]:
     """Return the symmetric matrix, rounding errors averaged out; raises ValueError if the asymmetry is larger.
 
     ``names`` are those of the objects, for the message.
@@ -147,7 +147,7 @@ def symmetric(d: NDArray[np.floating], names: Sequence[str] = ()) -> NDArray[np.
             worst, where = float(gap.max()), (start + int(row), start + int(column))
     if worst > ROUNDING * largest:
         i, j = where
-        pair = f"{names[i]} to {names[j]}" if len(names) else f"object {i + 1} to {j + 1}"
+        pair = f"{names[i]} to {names[j]}" if names is not None else f"object {i + 1} to {j + 1}"
         cell = worded(f" (X[{i}, {j}])")
         add = f"Add {option('symmetrize', 'mean')}, or max for the larger of the two."
         remedy = worded("Use (X + X.T) / 2, or the larger of the two.", add)

@@ -61,7 +61,6 @@ class Dissimilarities(base.Space):
         if not reset:
             base.refuse_other_width(estimator, X)
         kinds: dict[str, Any] = {"dtype": [np.float64, np.float32], "accept_sparse": False, "ensure_all_finite": False}
-        columns = getattr(X, "columns", ())
         if reset or hasattr(X, "columns"):
             d = raw.checked_by(validate_data, estimator, X, reset=reset, **kinds)
         else:  # columns are the training objects in order, and need no names
@@ -71,8 +70,7 @@ class Dissimilarities(base.Space):
             base.refuse_not_square(d)
         base.refuse_not_finite(d)
         base.refuse_negative(d)
-        names = [] if list(getattr(X, "index", ())) != list(columns) else list(map(str, columns))
-        return base.symmetric(d, names) if reset else d
+        return base.symmetric(d, raw.ids()) if reset else d
 
     def fit(self, X: NDArray[np.floating], *, dtype: torch.dtype) -> Dissimilarities:
         """Store the number of objects."""
