@@ -91,6 +91,16 @@ def test_objects_in_another_group_than_their_label_are_named(run, table):
     assert labels()["p30"] == "small"
 
 
+def test_a_label_without_an_object_in_a_group_of_its_own_names_none(run, table):
+    changed(table.assign(group=""), p0="one", p3="two")  # both are small
+    summary = cluster(run, "-c", 3, "--known", "group", "--link-weight", 1e-6)
+    assert len({"one", "two"} & set(summary["cluster_names"])) == 1
+    assert len(summary["warnings"]) == 1
+    assert summary["warnings"][0].startswith(
+        "1 of 2 labelled objects are in the group of their label (column group); not: p"
+    )
+
+
 def test_values_stay_hidden(run, table):
     names = {"small": "Zebedee", "large": "QX17", "middle": "Dougal", " Small": "Zebedee"}
     changed(table.assign(group=table["group"].replace(names)), p30="QX17")
@@ -228,3 +238,15 @@ def test_a_series_with_two_known_groups_is_refused(run, tmp_path):
     code, _, err = run("cluster", "s.csv", "-c", 2, "--known", "g", "--id", "id", "--time", "t", "--value", "v")
     assert code == 2
     assert "--known must give each series one group; got 2 for 1." in " ".join(err.split())
+
+
+def test_labels_stay_with_their_rows_and_typos_are_pointed_out(run, table):
+    group = pd.Series(GROUPS[np.arange(90) % 3])
+    group[[1, 80]] = ["smlal", ""]
+    table.assign(group=group, a=table["a"].mask(table.index == 0), b=table["b"].mask(table.index == 0)).to_csv(
+        "t.csv", index=False
+    )
+    with pytest.warns(ReadingWarning) as caught:
+        loaded = read_table("t.csv", id="id", known="group")
+    assert loaded.known.tolist() == [*group[1:80], None, *group[81:]]
+    assert any("group: is 'smlal' (1 row; small 30) a typo?" in str(one.message) for one in caught)
