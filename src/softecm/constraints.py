@@ -14,7 +14,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from softecm._checks import aligned, as_numbers, check_count, check_list, check_number, plain_array
+from softecm._text import some_of
 from softecm._warnings import warn
+from softecm._wording import option, worded
 
 __all__ = [
     "Constraints",
@@ -338,7 +340,7 @@ def partial_labels(y: object, n_clusters: int) -> Pairs | None:
     """
     if y is None:
         return None
-    values, unknown = _unknown(y)
+    values, unknown = unknown_labels(y)
     if not unknown.any():
         return None
     if values.ndim != 1 or unknown.all():
@@ -352,8 +354,8 @@ def partial_labels(y: object, n_clusters: int) -> Pairs | None:
         names, numbers = np.unique(_as_text(known), return_inverse=True)
     if len(names) > n_clusters:
         raise ValueError(
-            f"y must name at most n_clusters={n_clusters} different groups; got {len(names)}: "
-            f"{', '.join(map(str, names[:10]))}. Use as many clusters, or -1 for unknown labels."
+            f"{option('y')} must name at most {option('n_clusters', n_clusters)} different groups; got {len(names)}: "
+            f"{some_of(names, 10)}. Use as many clusters, or {worded('-1', 'empty cells')} for unknown labels."
         )
     labels = np.full(len(values), -1, dtype=np.int64)
     labels[~unknown] = numbers
@@ -365,7 +367,7 @@ def _as_text(values: NDArray[np.generic]) -> NDArray[np.str_]:
     return np.array([str(one) for one in values.ravel().tolist()], dtype=np.str_).reshape(values.shape)
 
 
-def _unknown(y: object) -> tuple[NDArray[np.generic], NDArray[np.bool_]]:
+def unknown_labels(y: object) -> tuple[NDArray[np.generic], NDArray[np.bool_]]:
     """Return labels as an array, and which are unknown."""
     import pandas as pd
 
@@ -381,7 +383,7 @@ def warn_of_labels(y: object, name: str) -> None:
     """Warn if an estimator ignores partial labels, which were probably meant to be used."""
     if y is None:
         return
-    unknown = _unknown(y)[1]
+    unknown = unknown_labels(y)[1]
     if unknown.any() and not unknown.all():
         warn(
             f"{name} ignores y, in which only some labels are known. SoftECM, ECM and FCM use such labels; CECM, CEVCLUS "

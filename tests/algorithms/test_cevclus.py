@@ -101,7 +101,7 @@ def test_links_are_obeyed_and_those_that_are_not_are_named(caplog):
     with caplog.at_level(logging.WARNING, "softecm"):
         CEVCLUS(2, xi=0.0, random_state=0).fit(D, must_link=[(2, 8)])
     assert (
-        "1 of 1 pairs of must_link are violated, the first of them object 3 (X[2]) and object 9 (X[8]): a larger xi"
+        "1 of 1 pairs of must_link are violated: object 3 (X[2]) and object 9 (X[8]). Check them for mistakes; a larger xi"
         in caplog.text
     )
 

@@ -70,7 +70,7 @@ def test_every_estimator_writes_a_folder_and_predicts(run, files, name):
             "--links and --link-weight are for SoftECM, ECM, FCM, CECM, NNEV",
         ),
         (["-c", "auto", "--links", "l"], "--links need a number of clusters: give -c a number"),
-        (["-c", 2, "--link-weight", 3], "--link-weight needs --links"),
+        (["-c", 2, "--link-weight", 3], "--link-weight needs --links or --known: add one of them"),
         (["-c", 2, "--links", "nothing.csv"], "--links nothing.csv can't be read"),
     ],
 )
@@ -112,17 +112,44 @@ def test_links_come_from_a_file(run, files, name):
     assert not any("satisfied" in warning for warning in json.loads(out)["warnings"])
 
 
+def test_broken_links_are_named(run, files):
+    assert run("cluster", "numbers.csv", "-c", 2, "-o", "free", "-q")[0] == 0
+    label = [line.split(",")[1] for line in (files / "free/partition.csv").read_text(encoding="utf-8").split()[1:]]
+    other = next(i for i in range(1, 40) if label[i] != label[0]) + 1
+    mates = [i + 1 for i in range(1, 40) if label[i] == label[0]][:6]
+    lines = [f"{other},1,together", *(f"{mate},1,apart" for mate in mates), f"{mates[0]},{mates[1]},together"]
+    (files / "links.csv").write_text("\n".join(lines), encoding="utf-8")
+    code, out, err = run("cluster", "numbers.csv", "-c", 2, "--links", "links.csv", "--link-weight", 1e-6, "--json")
+    assert code == 0, err
+    broken = [f"1 and {other} (together, line 1)", *(f"1 and {mates[k]} (apart, line {k + 2})" for k in range(4))]
+    assert (
+        f"1 of 8 links in links.csv are satisfied; broken: {', '.join(broken)} …. This may be a mistake in the file; "
+        "otherwise a larger --link-weight satisfies more."
+    ) in json.loads(out)["warnings"]
+
+
+def test_names_in_links_that_no_object_has_are_guessed(run, two_groups):
+    two_groups.with_name("links.csv").write_text("n1,n2,apart\nn3,betwen,apart\n", encoding="utf-8")
+    code, _, err = run("cluster", two_groups, "-c", 2, "--links", "links.csv")
+    assert code == 2
+    assert (
+        "links.csv, line 2: betwen is not an object of the file. Objects go by their ids in column name, such as n0, n1, "
+        "n2 …. Did you mean between? Correct or delete this line."
+    ) in " ".join(err.split())
+
+
 @pytest.mark.parametrize(
     ("lines", "sentence"),
     [
         (
             "1;2;apart\n1;99;apart",
-            "links.csv, line 2: 99 is not an object of the file. Objects go by their ids, or rows from 1",
+            "links.csv, line 2: 99 is not an object of the file. The file has no ids: objects go by their rows, such as 1, "
+            "2, 3 …; --id names a column of ids. Correct or delete this line.",
         ),
         (
             "1,2,apart\n1,99,apart\n98,2,together\n5,5,apart",
             "links.csv, line 2: 99 is not an object of the file; line 3: 98 is not an object of the file; line 4: 5 is "
-            "linked to itself. Objects go by their ids",
+            "linked to itself. The file has no ids",
         ),
         ("4,4,apart\n5,5,apart", "line 2: 5 is linked to itself. Correct or delete these 2 lines."),
         ("1,2,near", "links.csv holds no links: write lines such as 3,17,together"),

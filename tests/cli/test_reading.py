@@ -301,11 +301,17 @@ def test_a_matrix_with_names_in_rows_and_columns_is_compared_as_one(run: Run) ->
     assert "14 columns: the dissimilarities to each object" in out
     assert "metric: precomputed (the same names in rows and columns, and zeros on the diagonal" in " ".join(out.split())
     assert "machine 3" not in out.split("metric:")[0]
-    table.iloc[0, 1] *= 1.001
-    table.to_csv("askew.csv")
-    code, _, err = run("cluster", "askew.csv", "-c", 2)
-    assert (code, "must be symmetric" in err) == (2, True)
-    table.iloc[0, 1] = table.iloc[1, 0]
+    own = table.copy()
+    for factor in (1.001, 1.5):
+        table.iloc[0, 9] = factor * own.iloc[0, 9]
+        table.to_csv("askew.csv")
+        for options in ((), ("--algorithm", "ECMdd")):
+            code, _, err = run("cluster", "askew.csv", "-c", 2, *options)
+            assert code == 2
+            shown = f"got {table.iloc[0, 9]:g} from machine 0 to machine 9 and {table.iloc[9, 0]:g} back."
+            remedy = "Add --symmetrize mean, or max for the larger of the two."
+            assert f"the file must be symmetric; {shown} {remedy}" in " ".join(err.split())
+    table.iloc[0, 9] = table.iloc[9, 0]
     table.to_csv("bare.csv", index=False)
     code, out, err = run("cluster", "bare.csv", "-c", 2)
     assert (code, out.strip(), "--metric precomputed" in err) == (2, "", True)

@@ -42,9 +42,7 @@ def test_a_gradient_that_is_no_number_is_an_error_that_says_where():
 def test_links_that_were_not_kept_are_said(caplog):
     first, second = int(np.flatnonzero(X.target == 0)[0]), int(np.flatnonzero(X.target == 1)[0])
     SoftECM(2, random_state=0).fit(X.data, must_link=[(first, second)], constraint_weight=1e-6)
-    assert (
-        f"1 of 1 pairs of must_link are violated, the first of them object {first + 1} (X[{first}]) and" in caplog.text
-    )
+    assert f"1 of 1 pairs of must_link are violated: object {first + 1} (X[{first}]) and" in caplog.text
     assert "a larger constraint_weight enforces more" in caplog.text
     caplog.clear()
     SoftECM(2, random_state=0).fit(X.data, cannot_link=[(first, second)])

@@ -54,5 +54,10 @@ def test_names_that_are_none_are_refused(data, pair, said):
 
 
 def test_broken_links_are_said_by_name(caplog):
-    SoftECM(2, n_init=1, max_iter=20, random_state=0).fit(FRAME, must_link=[("n0", "n10")], constraint_weight=1e-6)
-    assert "the first of them n0 and n10: a larger constraint_weight enforces more" in caplog.text
+    must = [(f"n{i}", "n10") for i in (0, 1, 2, 3, 4, 5, 11)]
+    SoftECM(2, n_init=1, max_iter=20, random_state=0).fit(FRAME, must_link=must[:1], constraint_weight=1e-6)
+    assert "1 of 1 pairs of must_link are violated: n0 and n10. Check them for mistakes; a larger" in caplog.text
+    caplog.clear()
+    SoftECM(2, n_init=1, max_iter=20, random_state=0).fit(FRAME, must_link=must, constraint_weight=1e-6)
+    listed = ", ".join(f"n{i} and n10" for i in range(5))
+    assert f"6 of 7 pairs of must_link are violated: {listed} …. Check them" in caplog.text

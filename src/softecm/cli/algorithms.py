@@ -52,6 +52,12 @@ def input_tags(name: str) -> InputTags:
     return kind_of(name)().__sklearn_tags__().input_tags
 
 
+def takes_matrices(name: str) -> bool:
+    """Whether an estimator's objects are rows of dissimilarities, or of several matrices of them."""
+    tags = input_tags(name)
+    return bool(tags.pairwise or tags.three_d_array)
+
+
 def takes(name: str, argument: str) -> bool:
     """Whether an estimator's ``fit`` has such an argument."""
     return argument in inspect.signature(kind_of(name).fit).parameters
@@ -62,6 +68,13 @@ def link_weight(name: str) -> str | None:
     of_fit = inspect.signature(kind_of(name).fit).parameters
     known = (*kind_of(name)().get_params(), *of_fit) if "must_link" in of_fit else ()
     return next((own for own in known if option_of(own) == option_of("link_weight")), None)
+
+
+def takes_labels(name: str) -> bool:
+    """Whether the known groups of some objects guide an estimator's fit."""
+    from softecm.algorithms.family import LinkableFamily
+
+    return issubclass(kind_of(name), LinkableFamily)
 
 
 def parameters(name: str, clusters: str | None, values: Params, specified: Collection[str]) -> dict[str, object]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import asdict, replace
 from functools import cached_property, partial
 from pathlib import Path
@@ -16,7 +17,7 @@ from softecm.belief.totals import PartitionTotals
 from softecm.cli import algorithms, links, outcome
 from softecm.cli.commands import ClusterOptions
 from softecm.cli.fitting import FittedFile, fit, fit_with_checkpoints
-from softecm.cli.metric import far_value_remarks, groups_of_codes, metric_for, with_names
+from softecm.cli.metric import check_symmetric, far_value_remarks, groups_of_codes, metric_for, with_names
 from softecm.cli.options import INVOCATION, Params, several, several_or
 from softecm.cli.problems import Problem, mendable
 from softecm.cli.screen import consoles, print_json, say_understood
@@ -49,7 +50,7 @@ class Request:
         self.algorithm = algorithms.chosen(options.algorithm)
         self.is_default = self.algorithm == algorithms.DEFAULT
         states = True if options.settings.metric == "states" else None
-        self.reading = options.reading.options(label_column=options.label_column, states=states)
+        self.reading = options.reading.options(label_column=options.label_column, known=options.known, states=states)
         self.views = options.other_files.views()
         self.with_columns = several(options.with_columns)
         self.names = several_or(options.names_of_clusters)  # of the groups
@@ -95,28 +96,38 @@ def run(options: ClusterOptions) -> None:
     if request.with_columns and not values:
         raise Problem("--with-columns writes cells of the file and --no-values hides them: leave out one of them.")
     source = _source(request, err)
-    pairs = None if options.links is None else links.read_links(options.links, source.loaded.names)
+    known, pairs = _known(request, source.loaded)
     if not values:
         source = replace(source, loaded=replace(source.loaded, ids=None))  # objects go by their row
     choice, far_values = _metric(request, source)
     _check_size(source, request)
     say_understood(out, source.file, _showable(request, source.loaded), choice, source.n_objects)
+    if choice.name == "precomputed" or algorithms.takes_matrices(request.algorithm):
+        check_symmetric(source.loaded)
     with links.muted_link_log():
-        fitted = _fit(request, source, choice, err, pairs)
+        fitted = _fit(request, source, choice, err, None if pairs is None else pairs.pairs)
     if source.is_whole:
         codes = groups_of_codes(choice, source.loaded, fitted.model)
         of_data = (*far_values, *codes)
         no_groups = request.count is None and fitted.model.partition_.n_clusters == 1  # to be said first
         remarks = (*fitted.warnings, *of_data) if no_groups else (*of_data, *fitted.warnings)
         fitted = replace(fitted, warnings=remarks)
-    if options.links is not None and pairs is not None:
-        fitted = links.with_satisfied_count(fitted, options.links, pairs)
+    if pairs is not None:
+        fitted = links.with_satisfied_count(fitted, pairs, source.loaded.names)
+    if known is not None:
+        fitted = links.with_known_count(fitted, known, source.loaded.names)
     if request.is_default:
         _say_metric(out, fitted, choice)
     if request.names is not None:
         with mendable(ValueError):
             fitted.model.rename(request.names)
-        fitted = replace(fitted, warnings=tuple(with_names(text, request.names) for text in fitted.warnings))
+    elif known is not None and values:
+        group = links.group_of_each_label(fitted, known)
+        with suppress(ValueError):  # a label that is no name of a group, such as Ω
+            fitted.model.rename({k: known.names[label] for label, k in group.items()})
+    if fitted.model.focal_sets_.names:
+        names = fitted.model.focal_sets_.names
+        fitted = replace(fitted, warnings=tuple(with_names(text, names) for text in fitted.warnings))
 
     def fill(work: Path) -> tuple[PartitionTotals, dict[str, object]]:
         fitted.model.save(work / "model.safetensors")  # first: from it the rest can be made again
@@ -130,6 +141,13 @@ def run(options: ClusterOptions) -> None:
     summary["folder"] = str(request.folder)
     outcome.say(out, request.folder, fitted.model, totals, summary)
     print_json(summary)
+
+
+def _known(request: Request, loaded: Loaded) -> tuple[links.KnownGroups | None, links.Links | None]:
+    """The known groups of some objects, and the links."""
+    column, file, count = request.options.known, request.options.links, request.count
+    known = None if column is None or count is None else links.known_groups(loaded, column, count)
+    return known, None if file is None else links.read_links(file, loaded, known)
 
 
 def _metric(request: Request, source: ObjectSource) -> tuple[MetricChoice, tuple[str, ...]]:
@@ -188,10 +206,11 @@ def _source(request: Request, err: Console) -> ObjectSource:
         raise Problem(f"--checkpoint and --resume don't work with --algorithm {request.algorithm}: leave them out.")
     elif request.checkpoints and count is None:
         raise Problem("--checkpoint and --resume need a number of clusters: give -c a number.")
-    if options.links is not None or options.link_weight is not None:
-        links.check_taken(request.algorithm, many=count is None)
-    if options.links is None and options.link_weight is not None:
-        raise Problem("--link-weight needs --links: add --links FILE, or leave it out.")
+    has_known, has_weight = options.known is not None, options.link_weight is not None
+    has_links = options.links is not None or (has_weight and not has_known)
+    links.check_taken(request.algorithm, links=has_links, known=has_known, many=count is None)
+    if has_weight and options.links is None and not has_known:
+        raise Problem("--link-weight needs --links or --known: add one of them, or leave it out.")
     _check_settings(request)
     _check_places(request)
     if streamed:
@@ -266,10 +285,11 @@ def _check_streamed(request: Request) -> None:
         raise Problem(f"{request.file} does not fit in memory, and --links need all of it: allow more with --memory.")
     options = request.reading
     named = options.dates or options.names or options.drop_rows or options.ordinal
-    if options.long or options.label_column or options.missing or named or request.with_columns:
+    if options.long or options.classes or options.missing or options.symmetrize or named or request.with_columns:
         raise Problem(
-            f"{request.file} does not fit in memory, and --id, --time, --label-column, --missing, --dates, --names, "
-            "--drop-rows, --ordinal and --with-columns need all of it: leave them out, or allow more with --memory."
+            f"{request.file} does not fit in memory, and --id, --time, --label-column, --known, --missing, --symmetrize, "
+            "--dates, --names, --drop-rows, --ordinal and --with-columns need all of it: leave them out, or allow more with "
+            "--memory."
         )
 
 
@@ -306,7 +326,8 @@ def _fit(
     if request.options.link_weight is not None:
         weight = {str(algorithms.link_weight(name)): request.options.link_weight}
     of_fit = {k: v for k, v in weight.items() if algorithms.takes(name, k)}
-    options = {**({} if pairs is None else pairs._asdict()), **of_fit}
+    known = {} if source.loaded.known is None else {"y": source.loaded.known}
+    options = {**({} if pairs is None else pairs._asdict()), **known, **of_fit}
     if not request.is_default:
         params = algorithms.parameters(name, request.clusters, params, request.specified)
         params |= {k: v for k, v in weight.items() if k not in of_fit}

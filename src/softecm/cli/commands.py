@@ -126,12 +126,17 @@ class ClusterOptions:
     ] = None
     output: Annotated[Path | None, out("Folder to write; FILE-softecm by default.", "--output", "-o")] = None
     label_column: LabelColumn = None
+    known: Annotated[
+        str | None, source("Column with the groups of some objects, which guide the fit; other cells are empty or ?.")
+    ] = None
     other_files: OtherFiles
     reading: Reading
     dry_run: Annotated[bool, source("Only show how the file is read; fit and write nothing.", "--dry-run")] = False
     algorithm: Annotated[str, fitting("Algorithm; softecm algorithms lists them.")] = "SoftECM"
     links: Annotated[Path | None, fitting("CSV of pairs: object,object,together or apart; ids, or rows from 1.")] = None
-    link_weight: Annotated[float | None, fitting("Weight of links; larger values satisfy more of them.")] = None
+    link_weight: Annotated[
+        float | None, fitting("Weight of links and known groups; larger values satisfy more of them.")
+    ] = None
     settings: FitSettings
     memory: Annotated[
         str | None, fitting("Memory limit such as 2GB: larger Parquet files are read block by block.")
@@ -152,7 +157,7 @@ class AlgorithmsOptions:
     """List the algorithms for cluster --algorithm."""
 
 
-@command("predict", without=("drop", "categorical", "numeric", "ordinal"))
+@command("predict", without=("drop", "categorical", "numeric", "ordinal", "symmetrize"))
 @dataclass(frozen=True, kw_only=True)
 class PredictOptions:
     """Assign new objects to the groups of a fitted model.

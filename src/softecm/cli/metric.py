@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 ALL_OF_IT = 0.9  # of a group: the code makes it
 SOME_OF_IT = 0.25  # the same of the outliers
 MATRIX = "the same names in rows and columns, and zeros on the diagonal: a matrix of dissimilarities"
-ASYMMETRY = 0.01  # of a matrix with names, as a share of its largest number; an error if it is more than rounding
+ASYMMETRY = 0.5  # of a matrix with names, as a share of its largest number; an error if it is more than rounding
 GROUP = re.compile(r"(?<!['\w])(?:[Gg]roup |ω)([1-9]\d{0,5})\b")  # a group without a name in a sentence
 
 #: How ``--scale`` may have columns of numbers, and what is said of it.
@@ -83,13 +83,24 @@ def _is_matrix(loaded: Loaded) -> bool:
     frame = loaded.data
     if loaded.shape != "table" or not hasattr(frame, "columns") or len(frame) != len(frame.columns) or loaded.gaps:
         return False
-    if any(c.kind != "number" for c in loaded.columns if c.kind in ATTRIBUTES):
+    if not loaded.numeric:
         return False
     numbers = np.asarray(frame, dtype=np.float64)
     if loaded.ids is not None and loaded.names == [str(name) for name in frame.columns]:
         return look_like_dissimilarities(numbers, ASYMMETRY)
     refuse_dissimilarities(numbers)
     return False
+
+
+def check_symmetric(loaded: Loaded) -> None:
+    """Refuse matrices of dissimilarities that differ by direction, with the names of two objects."""
+    from softecm.spaces.base import symmetric
+
+    parts = loaded.data.values() if loaded.has_views else [loaded.data] if loaded.numeric else []
+    for part in parts:
+        if not hasattr(part, "indptr") and part.shape[0] == part.shape[1]:  # the fit refuses others
+            with mendable(ValueError):
+                symmetric(np.asarray(part, dtype=np.float64), loaded.ids)
 
 
 def _for_views(name: str, scale: str, loaded: Loaded, n_clusters: int | None) -> MetricChoice:
@@ -138,7 +149,7 @@ def _scaled(name: str, loaded: Loaded, scale: str) -> MetricChoice:
         raise Problem(f"--scale {scale} is for tables, and the file holds series: leave it out.")
     if name not in ("auto", "mixed"):
         raise Problem(f"--scale {scale} goes with --metric auto or mixed, which scale columns; got --metric {name}.")
-    plain = not loaded.gaps and all(c.kind == "number" for c in loaded.columns if c.kind in ATTRIBUTES)
+    plain = not loaded.gaps and loaded.numeric
     if scale == "none" and name == "auto" and plain:
         return MetricChoice("sqeuclidean", SCALES[scale])
     return MetricChoice(Mixed(scaling={"standard": "std"}.get(scale, scale), weights=None), SCALES[scale])

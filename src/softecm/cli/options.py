@@ -116,6 +116,10 @@ class Reading:
     ] = None
     sheet: Annotated[str | None, source("Sheet of a workbook (Excel, OpenDocument).")] = None
     array: Annotated[str | None, source("Array of an .npz file.")] = None
+    symmetrize: Annotated[
+        str | None,
+        source("Matrix of dissimilarities that differ by direction: take the mean or the max.", metavar="mean|max"),
+    ] = None
     time: Annotated[str | None, source("Long table of series: the column that orders a series.")] = None
     value: Annotated[str | None, source("Long table of series: the value columns, comma-separated.")] = None
     channel: Annotated[

@@ -20,6 +20,7 @@ OTHERWISE = {
     "n_boot": "refits",
     "constraint_weight": "link_weight",
     "xi": "link_weight",
+    "y": "known",
 }
 
 #: What the library calls the data, at the beginning of a message.

@@ -17,7 +17,7 @@ from softecm._checks import check_choice, is_number
 from softecm._text import listed, number_of
 from softecm._version import __version__
 from softecm.cli.commands import SweepOptions
-from softecm.cli.metric import far_value_remarks, metric_for
+from softecm.cli.metric import check_symmetric, far_value_remarks, metric_for
 from softecm.cli.options import INVOCATION, FitSettings
 from softecm.cli.problems import Problem, disk, mendable
 from softecm.cli.result_folder import write_json
@@ -81,6 +81,8 @@ def run(options: SweepOptions) -> None:
         )
     numbers = values["n_clusters"]
     metric = metric_for(options.settings, loaded, int(numbers[0]) if len(numbers) == 1 else None)
+    if metric.name == "precomputed":
+        check_symmetric(loaded)
     out.print(Text(f"{file}: {number_of(len(loaded), loaded.noun)}, metric {metric.name} ({metric.reason})"))
     say_notes(out, (*loaded.notes, *far_value_remarks(metric, loaded)))
     if options.force and journal.exists():

@@ -18,7 +18,7 @@ import torch
 from numpy.typing import ArrayLike, NDArray
 from torch import Tensor
 
-from softecm._text import place
+from softecm._text import place, some_of
 from softecm.belief import CredalPartition, FocalSets
 from softecm.constraints import Constraints, check_constraints
 from softecm.distances.base import SemiMetric, blocks, check_distances
@@ -31,7 +31,8 @@ from softecm.spaces.column_roles import names_of
 
 logger = logging.getLogger("softecm")
 
-BROKEN = "%d of %d pairs of %s are violated, the first of them %s and %s: a larger %s enforces more"
+BROKEN = "%d of %d pairs of %s are violated: %s. Check them for mistakes; a larger %s enforces more"
+MOST_NAMED = 5  # violated pairs
 ON_PROTOTYPE = 1e-12  # of an object's largest distance: replaces a distance of 0, so that shares are defined
 
 
@@ -216,8 +217,11 @@ def say_broken(partition: CredalPartition, links: Constraints, weight: str, X: o
         broken = ends[(labels[ends[:, 0]] == labels[ends[:, 1]]) != wanted]
         if len(broken):
             names = names_of(X)
-            first = [place("object", i) if names is None else str(names[i]) for i in broken[0].tolist()]
-            logger.warning(BROKEN, len(broken), len(ends), name, *first, weight)
+            shown = broken[: MOST_NAMED + 1].tolist()
+            pairs = [
+                " and ".join(place("object", i) if names is None else str(names[i]) for i in pair) for pair in shown
+            ]
+            logger.warning(BROKEN, len(broken), len(ends), name, some_of(pairs, MOST_NAMED), weight)
 
 
 def _gradient(metric: SemiMetric, x: Encoded, flat: Tensor, weights: Tensor) -> tuple[Tensor, Tensor]:

@@ -25,6 +25,7 @@ from softecm.readers.base import Written as Written
 from softecm.readers.base import own_names
 from softecm.readers.delimited import read_delimited
 from softecm.readers.frames import read_arff, read_excel, read_feather, read_json, read_parquet
+from softecm.readers.matrices import symmetrized
 from softecm.readers.rows import named_as_columns, without_blank, without_rows
 from softecm.readers.series import read_long, read_states, read_ts
 from softecm.readers.table import check_not_texts, understood
@@ -78,14 +79,16 @@ def _read(path: Path, options: ReadOptions) -> Loaded:
     check_file(path)
     content = format_of(path).reader(path, options)
     loaded = content if isinstance(content, Loaded) else objects_of(path, content, options)
-    return replace(loaded, code=_code(path, options))
+    return replace(symmetrized(path, loaded, options), code=_code(path, options))
 
 
 def _code(path: Path, options: ReadOptions) -> tuple[str, ...]:
     """Return the same in Python."""
     chosen = {part.name: getattr(options, part.name) for part in fields(options) if part.name != "expected"}
     arguments = "".join(f", {name}={value!r}" for name, value in chosen.items() if value not in (None, ()))
-    return "from softecm import read_table", f"X = read_table({str(path)!r}{arguments}).data"
+    call = f"read_table({str(path)!r}{arguments})"
+    lines = [f"X = {call}.data"] if options.known is None else [f"table = {call}", "X, y = table.data, table.known"]
+    return "from softecm import read_table", *lines
 
 
 def objects_of(path: Path, sheet: Sheet, options: ReadOptions) -> Loaded:
@@ -97,9 +100,7 @@ def objects_of(path: Path, sheet: Sheet, options: ReadOptions) -> Loaded:
         return read_long(path, sheet, options)
     if options.states:
         return read_states(path, sheet, options)
-    if (matrix := named_as_columns(sheet)) is not None:
-        sheet, options = matrix, replace(options, id_column=options.id_column or str(matrix.frame.columns[0]))
-    return understood(path, sheet, options)
+    return understood(path, *named_as_columns(sheet, options))
 
 
 def _renamed(path: Path, sheet: Sheet, names: Sequence[str]) -> Sheet:

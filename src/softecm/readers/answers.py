@@ -64,7 +64,7 @@ def means_a_gap(word: str) -> bool:
     return word in MISSING or word in DASHES or folded(word) in NO_ANSWERS
 
 
-def no_answers(words: pd.Series) -> pd.Series:
+def no_answers(words: pd.Series, least: int = 2) -> pd.Series:
     """Return such cells of a column; none unless at least two other words remain: yes and - may be two answers.
 
     A dash is an answer if there is a plus.
@@ -72,7 +72,7 @@ def no_answers(words: pd.Series) -> pd.Series:
     different = words.dropna().unique()
     others = {word.casefold() for word in different if not means_a_gap(word)}
     marks = [word for word in different if means_a_gap(word) and not ("+" in others and word in DASHES)]
-    return words[words.isin(marks if len(others) > 1 else [])]
+    return words[words.isin(marks if len(others) >= least else [])]
 
 
 def without_gaps(column: pd.Series) -> pd.Series:

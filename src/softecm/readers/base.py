@@ -115,6 +115,7 @@ class ReadOptions:
     array: str | None = None
     id_column: str | None = None
     label_column: str | None = None
+    known: str | None = None  # a column with the groups of some objects
     drop: tuple[str, ...] = ()
     drop_rows: tuple[str, ...] = ()  # numbers from 1, ranges such as 1-3, -1 for the last
     categorical: tuple[str, ...] = ()
@@ -126,8 +127,14 @@ class ReadOptions:
     time: str | None = None
     value: tuple[str, ...] = ()
     channel: str | None = None  # of a long table with a row for each channel: the column that names it
+    symmetrize: str | None = None  # how to combine both directions of a matrix of dissimilarities
     states: bool | None = None  # whether the table holds sequences of states
     expected: Expected | None = None  # the columns a fitted model requires
+
+    @property
+    def classes(self) -> list[str]:
+        """The columns with classes or known groups."""
+        return [name for name in (self.label_column, self.known) if name]
 
     @property
     def long(self) -> bool:
@@ -170,6 +177,7 @@ class Loaded:
     data : data frame of the columns for clustering; for series an array or a list of arrays
     shape : "table" or "series"
     ids, labels : names and classes of the objects, if the file has them
+    known : known groups of some objects, None for the others: the ``y`` of a fit
     columns : kind and reason of each column
     notes : remarks about the file
     table : every column, unconverted
@@ -186,6 +194,7 @@ class Loaded:
     table: pd.DataFrame | None = None  # every column, unconverted
     options: ReadOptions = field(default_factory=ReadOptions)  # the user's options for the file
     feature_names: tuple[str, ...] = ()  # of the columns of sparse rows, such as the words of texts
+    known: Names | None = None
 
     def __repr__(self) -> str:
         """List the kinds of columns, one per line."""
@@ -243,6 +252,11 @@ class Loaded:
     def gaps(self) -> int:
         """Number of missing cells among the attributes."""
         return sum(c.gaps for c in self.columns if c.kind in ATTRIBUTES)
+
+    @property
+    def numeric(self) -> bool:
+        """Whether all attributes are numbers."""
+        return all(c.kind == "number" for c in self.columns if c.kind in ATTRIBUTES)
 
     @property
     def categories(self) -> bool:
@@ -374,3 +388,14 @@ def existing(path: Path, columns: Sequence[str], name: str) -> str:
     if name not in columns:
         raise ReadError(f"{path} has no column {name}: its columns are {some_of(columns, 12)}.{meant(name, columns)}")
     return name
+
+
+def with_classes(path: Path, columns: Sequence[str], options: ReadOptions) -> ReadOptions:
+    """Return the options with the columns of classes and known groups by their names; raise an error if they are one."""
+    label, known = (existing(path, columns, name) if name else None for name in (options.label_column, options.known))
+    if label is not None and label == known:
+        raise ReadError(
+            f"{option('known')} and {option('label_column')} must be different columns; both are {short(label)}: known "
+            "groups guide the fit, so they can't score it."
+        )
+    return replace(options, label_column=label, known=known)

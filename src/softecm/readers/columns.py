@@ -398,9 +398,7 @@ def _category(context: FileContext, name: str, column: pd.Series, *, may_be_id: 
     from softecm.spaces.column_roles import FREE, is_free_text, is_id_name, names_rows
 
     explicit, fold = name in context.options.categorical, context.text
-    words = stripped(column)
-    empty = no_answers(words) if fold and not explicit else words[:0]
-    words = words.mask(words.isin(empty), None) if len(empty) else words
+    words, empty = _answered(context, name, column, 2 if fold else None)
     gaps, distinct, n = int(words.isna().sum()), int(words.nunique()), len(words)
     # Ids may be missing in some rows, such as that of a mean.
     may_lack = are_few_of(gaps, n) and is_id_name(name, first=name == context.first)
@@ -415,6 +413,28 @@ def _category(context: FileContext, name: str, column: pd.Series, *, may_be_id: 
         return Understood(None, described, (remark,) if remark else ())
     if not explicit and n > 1 and distinct <= 1 and gaps == 0:
         return Understood(None, Column(name, "left out", f"always {short(words.iloc[0])}", gaps))
+    return Understood(*_as_category(context, name, words, empty, fold=fold))
+
+
+def known_groups(column: pd.Series, context: FileContext) -> tuple[pd.Series, Column, tuple[str, ...]]:
+    """Interpret a column with the groups of some objects, with remarks; words that mean missing are missing."""
+    name = str(column.name)
+    words, described, remarks = _as_category(context, name, *_answered(context, name, column, 1), fold=True)
+    return words, replace(described, kind="label", why="known groups"), remarks
+
+
+def _answered(context: FileContext, name: str, column: pd.Series, least: int | None) -> tuple[pd.Series, pd.Series]:
+    """Return the words of a column, and cells read as missing if at least so many other words remain; None: never."""
+    words = stripped(column)
+    empty = words[:0] if least is None or name in context.options.categorical else no_answers(words, least)
+    return (words.mask(words.isin(empty), None) if len(empty) else words), empty
+
+
+def _as_category(
+    context: FileContext, name: str, words: pd.Series, empty: pd.Series, *, fold: bool
+) -> tuple[pd.Series, Column, tuple[str, ...]]:
+    """Return a column of words as categories, with spellings merged, and remarks."""
+    explicit, gaps, distinct = name in context.options.categorical, missing_in(words), words.nunique()
     remarks = [_nearly_numbers(name, words), missing_remark(name, empty) if len(empty) else ""]
     spellings = () if explicit or not fold else _spellings(words)
     if len(spellings) and len(spellings) < distinct:
@@ -429,7 +449,7 @@ def _category(context: FileContext, name: str, column: pd.Series, *, may_be_id: 
     why = "as specified" if explicit else f"{origin}, {words.nunique()} different"
     written = Written(words=spellings, no_answer=tuple(empty.unique()))
     described = Column(name, "category", shown(words), gaps, why, written if written != Written() else None)
-    return Understood(words, described, tuple(remark for remark in remarks if remark))
+    return words, described, tuple(remark for remark in remarks if remark)
 
 
 def repeated_ids(column: pd.Series) -> str:

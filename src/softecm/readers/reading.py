@@ -19,6 +19,7 @@ from softecm.readers.clock import read_times
 from softecm.readers.columns import is_text
 from softecm.readers.dates import TwoOrders, look_like_dates, read_dates
 from softecm.readers.frames import without_marks
+from softecm.readers.matrices import symmetrized
 from softecm.readers.numbers import Ambiguous, MixedUnits, read_numbers
 from softecm.readers.table import check_not_texts
 
@@ -48,15 +49,17 @@ def read_table(source: object, *, like: Loaded | None = None, id: str | None = N
         The column with the names of the objects, like ``--id``; same as ``id_column``.
     **options
         The command line's options, with their names: ``decimal``, ``thousands``, ``dates``, ``missing``, ``numeric``,
-        ``unit``, ``categorical``, ``ordinal``, ``drop``, ``drop_rows``, ``id_column``, ``label_column``; for files also
-        ``delimiter``, ``encoding``, ``header``, ``names``, ``sheet``, ``array``; for tables with one step of a series
-        per row ``series_id``, ``time``, ``value``, ``channel``. A list for options that take several columns or words.
+        ``unit``, ``categorical``, ``ordinal``, ``drop``, ``drop_rows``, ``id_column``, ``label_column``, ``known`` (a column
+        with the groups of some objects); for files also ``delimiter``, ``encoding``, ``header``, ``names``, ``sheet``,
+        ``array``; for a matrix of dissimilarities that differ by direction ``symmetrize``, "mean" or "max"; for tables with
+        one step of a series per row ``series_id``, ``time``, ``value``, ``channel``. A list for options that take several
+        columns or words.
 
     Returns
     -------
     loaded : Loaded
         ``data`` is the input of ``fit``, its rows labelled by the file's ids, with the columns' units for reports in
-        ``data.attrs["units"]``; ``ids``, ``labels``, ``columns`` (each
+        ``data.attrs["units"]``; ``ids``, ``labels``, ``known`` (the ``y`` of ``fit``), ``columns`` (each
         with its kind and reason), ``notes``.
 
     Raises
@@ -139,6 +142,7 @@ def _frame(source: object, options: ReadOptions) -> Loaded:
         raise ReadError(f"{FRAME} has no columns: there is nothing to cluster.")
     index, plain = frame.index, frame.reset_index(drop=True).set_axis([str(name) for name in frame.columns], axis=1)
     loaded = objects_of(FRAME, Sheet(without_marks(plain, options), {"format": "data frame"}, text=True), options)
+    loaded = symmetrized(FRAME, loaded, options)
     check_not_texts(FRAME, loaded)
     if loaded.shape == "table":
         loaded.data.index = index.take(loaded.data.index)

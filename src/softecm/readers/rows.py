@@ -12,7 +12,7 @@ import numpy as np
 
 from softecm._text import counted, number_of
 from softecm._wording import option
-from softecm.readers.base import ReadError, Sheet, own_names, short
+from softecm.readers.base import ReadError, ReadOptions, Sheet, own_names, short
 from softecm.readers.numbers import Ambiguous, MixedUnits, read_numbers, whole_numbers
 
 if TYPE_CHECKING:
@@ -129,14 +129,18 @@ def _adds_up(column: pd.Series, decimal: str) -> bool:
     return last != 0 and abs(float(numbers.values.iloc[:-1].sum()) - last) <= ALIKE * abs(last)
 
 
-def named_as_columns(sheet: Sheet) -> Sheet | None:
-    """Return a matrix whose first column names the rows like the columns, complete and with unique names; else None."""
+def named_as_columns(sheet: Sheet, options: ReadOptions) -> tuple[Sheet, ReadOptions]:
+    """Name the rows of a matrix like its columns, so that duplicate names are still unique: they are ids."""
     frame = sheet.frame
     if frame.shape[1] != len(frame) + 1:
-        return None
+        return sheet, options
     first, *others = (str(name) for name in frame.columns)
     names = own_names([str(cell) for cell in frame.iloc[:, 0]])[0]
-    return _completed(replace(sheet, frame=frame.assign(**{first: names}))) if names == others else None
+    if sorted(names) != sorted(others):
+        return sheet, options
+    sheet = replace(sheet, frame=frame.assign(**{first: names}))
+    sheet = _completed(sheet) if names == others else sheet
+    return sheet, replace(options, id_column=options.id_column or first)
 
 
 def _completed(sheet: Sheet) -> Sheet:

@@ -28,8 +28,9 @@ from softecm.readers.base import (
     own_names,
     readable,
     short,
+    with_classes,
 )
-from softecm.readers.columns import FileContext, as_numbers, is_text, stripped, words
+from softecm.readers.columns import FileContext, as_numbers, is_text, known_groups, stripped, words
 
 if TYPE_CHECKING:
     import narwhals.stable.v1 as nw
@@ -209,17 +210,32 @@ def read_long(path: Path, sheet: Sheet, options: ReadOptions) -> Loaded:
         numbers = [as_numbers(context, name, frame[name]) for name in options.value]
         cells, notes = np.column_stack([one for one, _ in numbers]), [note for _, notes in numbers for note in notes]
     series, names = cut(frame[options.series_id].tolist(), order, cells)
-    ids, labels = as_names(names), None
+    ids, labels, known = as_names(names), None, None
     if options.label_column:
         labels = words(frame.groupby(options.series_id, sort=False)[options.label_column].first())
+    if options.known:
+        groups, _, of_groups = known_groups(frame[options.known], context)
+        known, remarks = words(_one_each(path, groups, frame[options.series_id])), (*remarks, *of_groups)
     sheet = replace(sheet, notes=(*sheet.notes, *remarks))
     if options.states:
-        return _loaded_states([one[:, 0].tolist() for one in series], ids, labels, sheet)
-    known = frame[options.time].iloc[order].dropna()
-    span = f"{short(known.iloc[0])} to {short(known.iloc[-1])}" if len(known) else "unknown"
+        return replace(_loaded_states([one[:, 0].tolist() for one in series], ids, labels, sheet), known=known)
+    dated = frame[options.time].iloc[order].dropna()
+    span = f"{short(dated.iloc[0])} to {short(dated.iloc[-1])}" if len(dated) else "unknown"
     how = sheet.how | {"time": f"{options.time}, {span}"}
     notes += _missing_steps(frame[options.series_id], times)
-    return replace(loaded_series(series, ids, labels, how, options.value), notes=(*sheet.notes, *notes))
+    loaded = loaded_series(series, ids, labels, how, options.value)
+    return replace(loaded, notes=(*sheet.notes, *notes), known=known)
+
+
+def _one_each(path: Path, groups: pd.Series, names: pd.Series) -> pd.Series:
+    """Return the known group of each series; raise an error for a series with two."""
+    cells = groups.groupby(names, sort=False)
+    several = cells.nunique()
+    if (several > 1).any():
+        raise ReadError(
+            f"{path}: {option('known')} must give each series one group; got {several.max()} for {short(several.idxmax())}."
+        )
+    return cells.first()
 
 
 def _missing_steps(names: pd.Series, times: pd.Series) -> list[str]:
@@ -248,7 +264,7 @@ def _by_channel(path: Path, sheet: Sheet, options: ReadOptions, channel: str) ->
     if absent:
         raise ReadError(f"{path} must have the channels of the fit in {short(channel)}; {some_of(absent)} not found.")
     groups = frame.groupby(key, sort=False, dropna=False)
-    rows = frame.loc[~frame.duplicated(key), [*key, *([options.label_column] if options.label_column else [])]]
+    rows = frame.loc[~frame.duplicated(key), [*key, *options.classes]]
     places, own = groups.ngroup().to_numpy(), own_names([*rows.columns, *names])[0][rows.shape[1] :]
     for name, column in zip(names, own, strict=True):
         cells = frame[value][words == name].set_axis(places[words == name])
@@ -295,11 +311,10 @@ def _checked(path: Path, frame: pd.DataFrame, options: ReadOptions) -> ReadOptio
         )
     columns = list(frame.columns)
     options = replace(
-        options,
+        with_classes(path, columns, options),
         series_id=existing(path, columns, own),
         time=existing(path, columns, options.time),
         value=tuple(existing(path, columns, name) for name in options.value),
-        label_column=existing(path, columns, options.label_column) if options.label_column else None,
         channel=existing(path, columns, options.channel) if options.channel else None,
     )
     if options.channel and (options.states or len(options.value) != 1 or frame[options.channel].isna().any()):
@@ -324,8 +339,9 @@ def read_states(path: Path, sheet: Sheet, options: ReadOptions) -> Loaded:
     known = first.id_column if first.id_column in columns else None
     chosen = existing(path, columns, options.id_column) if options.id_column else known
     key = chosen or _unique_first_column(frame)
-    label = existing(path, columns, options.label_column) if options.label_column else None
-    others = {key, label, *first.known, *(existing(path, columns, name) for name in options.drop)}
+    options = with_classes(path, columns, options)
+    label = options.label_column
+    others = {key, *options.classes, *first.known, *(existing(path, columns, name) for name in options.drop)}
     steps = [name for name in columns if name not in others]
     if len(steps) < 2:
         raise ReadError(
@@ -336,11 +352,15 @@ def read_states(path: Path, sheet: Sheet, options: ReadOptions) -> Loaded:
     ids = None if key is None else words(frame[key])
     labels = None if label is None else words(frame[label])
     loaded = _loaded_states(cells.tolist(), ids, labels, sheet)
-    kinds: dict[str | None, Kind] = {label: "label", key: "id"}
+    kinds: dict[str | None, Kind] = {**dict.fromkeys(options.classes, "label"), key: "id"}
     aside = [Column(c, kinds.get(c, "left out"), "not a step of a sequence") for c in columns if c in others]
     note = f"{key} names the sequences; {option('id_column')} changes this."
     notes = loaded.notes if key == chosen else (*loaded.notes, note)
-    return replace(loaded, columns=(*loaded.columns, *aside), notes=notes)
+    loaded = replace(loaded, columns=(*loaded.columns, *aside), notes=notes)
+    if options.known is None:
+        return loaded
+    groups, _, remarks = known_groups(frame[options.known], FileContext.of(path, sheet, options))
+    return replace(loaded, known=words(groups), notes=(*notes, *remarks))
 
 
 def _unique_first_column(frame: pd.DataFrame) -> str | None:

@@ -29,12 +29,14 @@ from softecm.readers.base import (
     existing,
     own_names,
     short,
+    with_classes,
 )
 from softecm.readers.columns import (
     FileContext,
     Understood,
     expected_column,
     is_plain,
+    known_groups,
     missing_in,
     repetitions,
     shown,
@@ -77,10 +79,11 @@ def understood(path: Path, sheet: Sheet, options: ReadOptions) -> Loaded:
         remark = _only_texts(table.columns, sheet.frame)
         raise ReadError(f"{path}: {remark}" if remark else _nothing_left(path, table.columns))
     labels = sheet.labels if table.labels is None else words(table.labels)
+    known = None if table.known is None else words(table.known)
     rows, frame = table.filled_rows(path), sheet.frame
     if len(rows) < len(frame):
         frame = frame.iloc[rows]
-        labels = None if labels is None else labels[rows]
+        labels, known = (None if part is None else part[rows] for part in (labels, known))
         table.keep(rows)
     ids = None
     if table.ids is not None:
@@ -90,7 +93,8 @@ def understood(path: Path, sheet: Sheet, options: ReadOptions) -> Loaded:
     elif int(frame.index[-1]) >= len(frame):
         ids = _numbered(frame.index)  # as in the file, although some rows are left out
     data = type(frame)({name: _plain(values) for name, values in table.data.items()}, index=frame.index)
-    return Loaded(data, "table", ids, labels, tuple(table.columns), sheet.how, tuple(table.notes), table=frame)
+    columns, notes = tuple(table.columns), tuple(table.notes)
+    return Loaded(data, "table", ids, labels, columns, sheet.how, notes, table=frame, known=known)
 
 
 OWN_UNIT = r"[%‰°$€£¥₹]|\d\s*[^\W\d_]"  # in a cell
@@ -105,14 +109,15 @@ class _Table:
     notes: list[str] = field(default_factory=list)
     ids: pd.Series | None = None
     labels: pd.Series | None = None
+    known: pd.Series | None = None
 
     def infer(self, frame: pd.DataFrame, context: FileContext) -> None:
         """Infer the kind of each column."""
         options = context.options
         for name in frame.columns:
             column = frame[name]
-            if name in (options.label_column, options.id_column):
-                self._set_aside(column, options)
+            if name in (*options.classes, options.id_column):
+                self._set_aside(column, context, options)
                 continue
             may_be_id = options.id_column is None and self.ids is None
             self._add(column, understood_column(column, context, may_be_id=may_be_id))
@@ -121,13 +126,14 @@ class _Table:
         is_named = any(c.kind == "id" and c.detail != COUNTS for c in self.columns)
         hint = "" if is_named else step_hint(self.columns, self.data)
         self.notes += [*([hint] if hint else []), *order_hints(self.data), *typo_hints(self.data)]
+        self.notes += [] if self.known is None else typo_hints({str(self.known.name): self.known})
 
     def take_expected(self, frame: pd.DataFrame, context: FileContext, expected: Expected) -> None:
         """Read the columns a model requires, with their kinds."""
         options = context.options
         if options.id_column is None and _names_objects(frame, expected):
             options = replace(options, id_column=expected.id_column)
-        aside = [name for name in (options.label_column, options.id_column) if name is not None]
+        aside = [*options.classes, *([options.id_column] if options.id_column is not None else [])]
         frame, converted = _renamed_units(frame, expected)
         wanted = expected.among(context.path, [name for name in frame.columns if name not in aside])
         unused = [short(name) for name in expected.unused(list(frame.columns)) if name not in aside]
@@ -140,7 +146,7 @@ class _Table:
             self.notes.append(f"not in the file: {listed}; {effect}.")
             frame = frame.reindex(columns=[*frame.columns, *absent])
         for name in aside:
-            self._set_aside(frame[name], options)
+            self._set_aside(frame[name], context, options)
         for name, kind in wanted.items():
             understood = _as_expected(context, frame[name], kind, expected)
             self._add(frame[name], converted[name](understood) if name in converted else understood)
@@ -154,8 +160,13 @@ class _Table:
         elif understood.values is not None:
             self.data[str(column.name)] = understood.values
 
-    def _set_aside(self, column: pd.Series, options: ReadOptions) -> None:
-        """Exclude a column with the classes or the names of the objects."""
+    def _set_aside(self, column: pd.Series, context: FileContext, options: ReadOptions) -> None:
+        """Exclude a column with the classes, known groups or names of the objects."""
+        if column.name == options.known:
+            self.known, described, remarks = known_groups(column, context)
+            self.columns.append(described)
+            self.notes += remarks
+            return
         kind: Kind = "label" if column.name == options.label_column else "id"
         self.columns.append(Column(str(column.name), kind, shown(column), missing_in(column), "as specified"))
         if kind == "label":
@@ -312,9 +323,8 @@ def _by_name(path: Path, columns: Sequence[str], options: ReadOptions) -> ReadOp
         return tuple("all" if name == "all" else str(one(name)) for name in names)
 
     return replace(
-        options,
+        with_classes(path, columns, options),
         id_column=one(options.id_column),
-        label_column=one(options.label_column),
         drop=several(options.drop),
         categorical=several(options.categorical),
         numeric=several(options.numeric),

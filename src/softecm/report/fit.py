@@ -141,7 +141,7 @@ def code(model: FittedModel, reading: Sequence[str] = (), saved: str | None = No
     ----------
     model : fitted estimator
     reading : sequence of str
-        Lines that define ``X``.
+        Lines that define ``X``, or ``X, y``.
     saved : str, optional
         Path of the model, if saved.
     streamed : bool
@@ -153,6 +153,7 @@ def code(model: FittedModel, reading: Sequence[str] = (), saved: str | None = No
     ours = sorted({name, *ours, *(["load_model"] if loading else [])})
     others = [line for line in reading if line.startswith(("import", "from")) and not line.startswith(OURS)]
     metrics = sorted({type(metric).__name__ for metric in _metrics(_changed(model).get("metric"))})
+    data = "X, y" if any(line.startswith("X, y =") for line in reading) else "X"
     unwritten = [k for k, v in _changed(model).items() if _written(v) is None]
     return "\n".join(
         [
@@ -162,7 +163,7 @@ def code(model: FittedModel, reading: Sequence[str] = (), saved: str | None = No
             "",
             *[line for line in reading if not line.startswith(("import", "from"))],
             *([f"# give these as in the fit, too long to show here: {', '.join(unwritten)}"] if unwritten else []),
-            f"model = {name}({arguments(model)}).fit(X)",
+            f"model = {name}({arguments(model)}).fit({data})",
             'model.partition_.to_parquet("partition.parquet")' if streamed else "model.partition_.to_frame()",
             *loading,
         ]

@@ -124,8 +124,11 @@ def refuse_negative(d: NDArray[np.floating]) -> None:
     refuse_range(0.0, float(d.max()))
 
 
-def symmetric(d: NDArray[np.floating]) -> NDArray[np.floating]:
-    """Return the symmetric matrix, rounding errors averaged out; raises ValueError if the asymmetry is larger."""
+def symmetric(d: NDArray[np.floating], names: NDArray[np.object_] | None = None) -> NDArray[np.floating]:
+    """Return the symmetric matrix, rounding errors averaged out; raises ValueError if the asymmetry is larger.
+
+    ``names`` are those of the objects, for the message.
+    """
     largest = float(d.max())
     diagonal = np.abs(np.diagonal(d))
     if diagonal.max() > ROUNDING * largest:
@@ -144,10 +147,11 @@ def symmetric(d: NDArray[np.floating]) -> NDArray[np.floating]:
             worst, where = float(gap.max()), (start + int(row), start + int(column))
     if worst > ROUNDING * largest:
         i, j = where
-        raise ValueError(
-            f"X must be symmetric; got {d[i, j]:g} from object {i + 1} to {j + 1} (X[{i}, {j}]) and {d[j, i]:g} back. "
-            "Use (X + X.T) / 2, or the larger of the two."
-        )
+        pair = f"{names[i]} to {names[j]}" if names is not None else f"object {i + 1} to {j + 1}"
+        cell = worded(f" (X[{i}, {j}])")
+        add = f"Add {option('symmetrize', 'mean')}, or max for the larger of the two."
+        remedy = worded("Use (X + X.T) / 2, or the larger of the two.", add)
+        raise ValueError(f"X must be symmetric; got {d[i, j]:g} from {pair}{cell} and {d[j, i]:g} back. {remedy}")
     if worst == 0.0 and exact:
         return d
     even = (d + d.T) / 2

@@ -70,7 +70,7 @@ class Dissimilarities(base.Space):
             base.refuse_not_square(d)
         base.refuse_not_finite(d)
         base.refuse_negative(d)
-        return base.symmetric(d) if reset else d
+        return base.symmetric(d, raw.ids()) if reset else d
 
     def fit(self, X: NDArray[np.floating], *, dtype: torch.dtype) -> Dissimilarities:
         """Store the number of objects."""
