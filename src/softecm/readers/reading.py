@@ -43,14 +43,15 @@ def read_table(source: object, *, like: Loaded | None = None, id: str | None = N
     source : path, or data frame of any kind supported by narwhals
     like : Loaded, optional
         An earlier result: the same columns are read in the same way, with the same ``missing``, ``names`` and ``unit``
-        by default; for series also ``id_column``, ``time``, ``value`` and ``channel``.
+        by default; for series also ``id_column``, ``time``, ``value``, ``channel`` and ``series``.
     id : str, optional
         The column with the names of the objects, like ``--id``; same as ``id_column``.
     **options
         The command line's options, with their names: ``decimal``, ``thousands``, ``dates``, ``missing``, ``numeric``,
         ``unit``, ``categorical``, ``ordinal``, ``drop``, ``drop_rows``, ``id_column``, ``label_column``; for files also
         ``delimiter``, ``encoding``, ``header``, ``names``, ``sheet``, ``array``; for tables with one step of a series
-        per row ``series_id``, ``time``, ``value``, ``channel``. A list for options that take several columns or words.
+        per row ``series_id``, ``time``, ``value``, ``channel``; ``time`` alone if each other column is a series, and
+        ``series=True`` if each row is one. A list for options that take several columns or words.
 
     Returns
     -------
