@@ -122,6 +122,24 @@ def test_rows_without_names_or_numbered_columns() -> None:
         assert read_table(counted.assign(id=[7, 3, 5])[["id", *counted]], series=True).names == ["7", "3", "5"]
 
 
+def test_new_files_of_the_same_layout_may_be_smaller() -> None:
+    columns = pd.DataFrame({"day": range(9), "a": np.arange(9.0) ** 2, "b": np.arange(9.0)})
+    first = read_table(columns, time="day")
+    one = read_table(columns[["day", "b"]].iloc[::-1], like=first)
+    assert (one.names, values(one.data)) == (["b"], [list(range(9))])
+    rows = read_table(columns.drop(columns="day").T.set_axis(list("qrstuvwxy"), axis=1), series=True)
+    few = pd.DataFrame({"q": [1.5], "r": [2.5], "s": [None], "t": [4.0]})
+    (series,) = values(read_table(few, like=rows).data)
+    np.testing.assert_array_equal(series, [1.5, 2.5, np.nan, 4.0])
+
+
+def test_an_empty_step_of_typed_columns_is_missing(tmp_path: Path) -> None:
+    frame = pd.DataFrame({"who": ["x", "y"], "t0": [1, 2], "t1": [None, None], "t2": [3, 4]})
+    frame.to_parquet(tmp_path / "wide.parquet")
+    loaded = read(tmp_path / "wide.parquet", ReadOptions(series=True))
+    np.testing.assert_array_equal(values(loaded.data), [[1, np.nan, 3], [2, np.nan, 4]])
+
+
 @pytest.mark.parametrize(
     ("names", "ordered", "by_time"),
     [
@@ -187,6 +205,7 @@ def test_columns_that_look_like_series_are_asked_about(tmp_path: Path, frame: pd
         noise(30, 4).assign(minute=np.arange(30)),
         noise(60, 6).set_axis(list("abcdef"), axis=1).assign(x=DAYS.astype(str)),
         noise(30, 6).assign(minute=np.arange(30) ** 2),
+        noise(30, 6).assign(minute=[*range(20), 18, *range(20, 29)]),
         noise(30, 6).assign(sample=np.arange(30)),
         noise(30, 6).assign(minute=np.arange(30)[::-1]),
         noise(60, 6).assign(x=DAYS.astype(str), city=["A", "B"] * 30),
@@ -240,6 +259,7 @@ def test_rows_that_look_like_series_are_asked_about(tmp_path: Path, frame: pd.Da
         noise(30, 4, "t"),
         noise(30, 20, "q") + 5 * noise(30, 1).to_numpy(),
         noise(30, 6, "week ").assign(**{name: np.arange(30) % 7 for name in "abcdef"}),
+        noise(30, 6, "week ").assign(**{name: ["u", "v", "w"] * 10 for name in "abcdef"}),
         walks(30, 20, [f"x{j * j}" for j in range(20)]),
         walks(30, 7, [f"x{j}" for j in range(7)]),
         walks(30, 20, [f"x{j}" for j in range(20)]) * 10.0 ** np.arange(20),

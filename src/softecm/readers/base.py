@@ -151,7 +151,7 @@ class ReadOptions:
         unsaid = {name: getattr(first, name) for name in REUSED if getattr(self, name) in (None, ())}
         options = replace(self, **unsaid)
         if options.long:
-            return replace(options, expected=Expected((), names=channels if options.channel else None))
+            return replace(options, expected=Expected((), names=channels))
         key = next((c.name for c in columns if c.kind == "id"), first.id_column)
         aside = tuple(c.name for c in columns if c.kind not in ATTRIBUTES)
         return replace(options, id_column=self.id_column, expected=Expected((), id_column=key, known=aside))
