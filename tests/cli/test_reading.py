@@ -113,7 +113,7 @@ def test_names_and_columns_go_through_every_file(run: Run, sales: Path) -> None:
         (("--with-columns", "nope"), "--with-columns nope is not a column of the file"),
         (("--scale", "big"), "--scale must be one of auto, standard, robust, none; got big"),
         (("--scale", "none", "--metric", "euclidean"), "--scale none goes with --metric auto or mixed"),
-        (("--metric", "softdtw"), "compares time series, and the file was read as a table"),
+        (("--metric", "softdtw"), "must have a column for every step of the series, such as t1, t2, t3, or a row"),
         (("--names", "a,b"), "--names must name each of the 5 columns"),
         (("--dates", "nope"), "--dates must name a column"),
     ],

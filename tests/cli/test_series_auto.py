@@ -3,11 +3,14 @@
 import html
 import json
 import re
+import shlex
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
+import pytest
+from scipy import sparse
 from tests.cli.conftest import Run
 
 from softecm import load_model
@@ -100,4 +103,59 @@ def test_a_sweep_takes_it_too(run: Run, rng: np.random.Generator) -> None:
 def test_a_table_is_refused(run: Run, two_groups: Path) -> None:
     code, _, err = run("cluster", two_groups, "-c", 2, "--metric", "series-auto")
     assert code == 2
-    assert "--metric series-auto is for series, and this file is a table: use --metric auto" in " ".join(err.split())
+    assert "must have a column for every step of the series" in " ".join(err.split())
+    sparse.save_npz("sparse.npz", sparse.eye_array(9, format="csr"))
+    code, _, err = run("cluster", "sparse.npz", "-c", 2, "--metric", "series-auto")
+    assert code == 2
+    assert "neither a sparse matrix nor a file read block by block is read as series" in " ".join(err.split())
+
+
+def columns(rng: np.random.Generator, n: int) -> pd.DataFrame:
+    """A time and a column for each wave, of two speeds in turn."""
+    minutes = np.arange(30)
+    speeds = {f"pump {i}": (0.3, 0.9)[i % 2] for i in range(n)}
+    waves = {name: np.sin(speed * minutes) + 0.1 * rng.normal(size=30) for name, speed in speeds.items()}
+    return pd.DataFrame({"minute": minutes, **waves})
+
+
+@pytest.mark.parametrize("layout", ["columns", "rows"])
+def test_the_command_for_a_wide_table_works_as_it_stands(run: Run, rng: np.random.Generator, layout: str) -> None:
+    for file, n in (("wide", 12), ("new", 3)):
+        frame = columns(rng, n)
+        if layout == "rows":
+            frame = frame.set_index("minute").T.add_prefix("t").rename_axis("pump", axis=0).reset_index()
+        frame.to_csv(f"{file}.csv", index=False, float_format="%.4f")
+    code, out, err = run("cluster", "wide.csv", "--dry-run")
+    assert code == 0, err
+    (command,) = [line.strip() for line in out.splitlines() if line.strip().startswith("softecm cluster")]
+    assert ("--time minute" if layout == "columns" else "--metric series-auto") in command
+    code, out, err = run(*shlex.split(command.replace("--dry-run", "-c 2 -o found --n-init 2"))[1:])
+    assert code == 0, err
+    assert "12 series of 30 steps" in out
+    table = pd.read_csv("found/partition.csv")
+    assert table["id"].tolist() == [f"pump {i}" for i in range(12)]
+    groups = table["label"].to_numpy()
+    assert len(set(groups[::2])) == len(set(groups[1::2])) == 1
+    assert groups[0] != groups[1]
+    assert "pump 11" in Path("found/report.html").read_text()
+    code, out, err = run("predict", "found", "new.csv", "-o", "new-partition.csv")
+    assert code == 0, err
+    new = pd.read_csv("new-partition.csv")
+    assert new["id"].tolist() == ["pump 0", "pump 1", "pump 2"]
+    assert new["label"].tolist() == [groups[0], groups[1], groups[0]]
+
+
+@pytest.mark.parametrize("layout", ["columns", "rows"])
+def test_no_values_hides_the_names_of_wide_series(run: Run, rng: np.random.Generator, layout: str) -> None:
+    frame = columns(rng, 12).assign(**{"pump 99": "broken"})
+    options: tuple[str, ...] = ("--time", "minute")
+    if layout == "rows":
+        options = ("--metric", "series-auto")
+        frame = frame.drop(columns="pump 99").set_index("minute").T.add_prefix("t").rename_axis("who").reset_index()
+    frame.to_csv("wide.csv", index=False)
+    code, out, err = run("cluster", "wide.csv", "-c", 2, *options, "--n-init", 2, "--no-values")
+    assert code == 0, err
+    for text in (out, *(Path("wide-softecm", name).read_text() for name in ("report.html", "summary.json"))):
+        assert "pump " not in text
+    assert run("predict", "wide-softecm", "wide.csv", "-q")[0] == 0
+    assert pd.read_csv("wide-partition.csv")["id"].tolist() == [f"pump {i}" for i in range(12)]

@@ -75,6 +75,10 @@ def test_new_objects_of_several_files(files, run):
     assert code == 0, err
     code, _, err = run("predict", "alone", "patients.csv", "--embedding", "notes.npy", "-o", "no.csv")
     assert (code, "fitted with one file" in err) == (2, True)
+    code, _, err = run(
+        "cluster", "patients.csv", "--embedding", "notes.npy", "-c", "2", "--metric", "softdtw", "-o", "no"
+    )
+    assert (code, "--metric is for one file" in err) == (2, True)
 
 
 def test_several_matrices(tmp_path, run):

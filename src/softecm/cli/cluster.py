@@ -17,7 +17,14 @@ from softecm.belief.totals import PartitionTotals
 from softecm.cli import algorithms, links, outcome
 from softecm.cli.commands import ClusterOptions
 from softecm.cli.fitting import FittedFile, fit, fit_with_checkpoints
-from softecm.cli.metric import check_symmetric, far_value_remarks, groups_of_codes, metric_for, with_names
+from softecm.cli.metric import (
+    check_symmetric,
+    far_value_remarks,
+    groups_of_codes,
+    metric_for,
+    rows_of,
+    with_names,
+)
 from softecm.cli.options import INVOCATION, Params, several, several_or
 from softecm.cli.problems import Problem, mendable
 from softecm.cli.screen import consoles, print_json, say_understood
@@ -49,8 +56,8 @@ class Request:
         self.specified = INVOCATION.get().specified & ({*self.params, "scale", "weights"} - {"random_state"})
         self.algorithm = algorithms.chosen(options.algorithm)
         self.is_default = self.algorithm == algorithms.DEFAULT
-        states = True if options.settings.metric == "states" else None
-        self.reading = options.reading.options(label_column=options.label_column, known=options.known, states=states)
+        rows = rows_of(options.settings.metric)
+        self.reading = options.reading.options(label_column=options.label_column, known=options.known, **rows)
         self.views = options.other_files.views()
         self.with_columns = several(options.with_columns)
         self.names = several_or(options.names_of_clusters)  # of the groups

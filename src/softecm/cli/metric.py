@@ -46,6 +46,18 @@ def metric_for(settings: CommonSettings, loaded: Loaded, n_clusters: int | None 
     return choice if settings.weights == "auto" else _weighted(choice, loaded, settings.weights)
 
 
+def rows_of(metric: str) -> dict[str, bool]:
+    """What the metric says about the rows of a table: options of the reader."""
+    from softecm.distances import SEMI_METRICS
+    from softecm.distances.auto import SERIES_AUTO
+    from softecm.spaces.states import States
+
+    space = SEMI_METRICS[metric].space if metric in SEMI_METRICS else None
+    if space is States:
+        return {"states": True}
+    return {"series": True} if metric == SERIES_AUTO or (space is not None and space.of_series) else {}
+
+
 def _for_objects(name: str, scale: str, loaded: Loaded, n_clusters: int | None) -> MetricChoice:
     from scipy.sparse import issparse
 
@@ -55,8 +67,11 @@ def _for_objects(name: str, scale: str, loaded: Loaded, n_clusters: int | None) 
 
     check_choice("metric", name, (AUTO, SERIES_AUTO, *SEMI_METRICS))
     of_series = loaded.shape == "series"
-    if name == SERIES_AUTO and not of_series:
-        raise Problem(f"--metric {SERIES_AUTO} is for series, and this file is a table: use --metric auto.")
+    if not of_series and rows_of(name).get("series"):
+        raise Problem(
+            f"--metric {name} compares time series, and neither a sparse matrix nor a file read block by block is read as "
+            "series: use --metric auto."
+        )
     if name not in (AUTO, SERIES_AUTO):
         _check_kind(name, loaded)
     if scale != "auto":
@@ -130,12 +145,6 @@ def _check_kind(name: str, loaded: Loaded) -> None:
                 "step per row and --id, --time and --value."
             )
         return
-    if space.of_series and loaded.shape == "table":
-        raise Problem(
-            f"--metric {name} compares time series, and the file was read as a table with one object per row: use "
-            "--metric auto. If it holds series with one time step per row, add --id, --time and --value; series of equal "
-            "length can be an .npy file of shape (series, steps, channels)."
-        )
     if not space.of_series and loaded.shape == "series":
         raise Problem(f"--metric {name} compares rows of a table, and the file holds series: use auto, softdtw or dtw.")
 

@@ -120,7 +120,12 @@ class Reading:
         str | None,
         source("Matrix of dissimilarities that differ by direction: take the mean or the max.", metavar="mean|max"),
     ] = None
-    time: Annotated[str | None, source("Long table of series: the column that orders a series.")] = None
+    time: Annotated[
+        str | None,
+        source(
+            "Column that orders a series of a long table; without --id and --value, every other column is a series."
+        ),
+    ] = None
     value: Annotated[str | None, source("Long table of series: the value columns, comma-separated.")] = None
     channel: Annotated[
         str | None, source("Long table with a row per series, time and channel: the column that names the channel.")
@@ -170,7 +175,10 @@ class CommonSettings:
     """Settings of every fit, one or a grid of them: parameters of the estimator, and how columns are scaled."""
 
     metric: Annotated[
-        str, fitting("auto, or a metric's name (auto for series: shape, slope and texture combined).")
+        str,
+        fitting(
+            "auto, or a name; one for series (series-auto: shape, slope and texture) reads each row of a table as a series."
+        ),
     ] = "auto"
     scale: Annotated[
         str, fitting("Scaling of numeric columns: auto, standard (to unit spread), robust (by quartiles) or none.")

@@ -54,7 +54,10 @@ def run(options: PredictOptions) -> None:
         note = f"{some_of(reading.missing)} counts as missing, as in the fit; --missing changes it."
         loaded = replace(loaded, notes=(*loaded.notes, note))
     if of_series(estimator) and loaded.shape == "table":
-        raise Problem(f"{model} compares series, and {file} was read as a table: add --id, --time and --value.")
+        raise Problem(
+            f"{model} compares series, and {file} was read as a table: add --id, --time and --value, or --time "
+            "alone if each column is a series; if each row is one, give the result folder in place of the model file."
+        )
     joined, clear = columns_beside(loaded, several(options.with_columns)), options.clear
     with mendable(ValueError, TypeError), warnings.catch_warnings(record=True, action="always") as caught:
         partition = estimator.predict_partition(_with_names(loaded))
@@ -129,7 +132,7 @@ def _as_trained(estimator: SoftECM, model: Path, options: ReadOptions) -> ReadOp
         (folder.columns if folder else None) or [],
         (folder.read_options if folder else None) or ReadOptions(),
     )
-    if views is None and (first.long or first.states):
+    if views is None and (first.long or first.states or first.series):
         return options.like_series(first, known)
     if isinstance(space, States):
         return replace(options, states=True)

@@ -17,7 +17,7 @@ from softecm._checks import check_choice, is_number
 from softecm._text import listed, number_of
 from softecm._version import __version__
 from softecm.cli.commands import SweepOptions
-from softecm.cli.metric import check_symmetric, far_value_remarks, metric_for
+from softecm.cli.metric import check_symmetric, far_value_remarks, metric_for, rows_of
 from softecm.cli.options import INVOCATION, FitSettings
 from softecm.cli.problems import Problem, disk, mendable
 from softecm.cli.result_folder import write_json
@@ -73,8 +73,8 @@ def run(options: SweepOptions) -> None:
     journal = options.journal or folder / JOURNAL
     _check_places(folder, journal, file, force=options.force)
     with err.status(f"reading {file}"):
-        states = True if options.settings.metric == "states" else None
-        loaded = read(file, options.reading.options(label_column=options.label_column, states=states))
+        rows = rows_of(options.settings.metric)
+        loaded = read(file, options.reading.options(label_column=options.label_column, **rows))
     if loaded.labels is not None and any(label is None for label in loaded.labels):
         raise Problem(
             "--label-column must have no missing values in a sweep: leave it out, or the rows whose class is unknown."

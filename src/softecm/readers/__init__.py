@@ -27,7 +27,7 @@ from softecm.readers.delimited import read_delimited
 from softecm.readers.frames import read_arff, read_excel, read_feather, read_json, read_parquet
 from softecm.readers.matrices import symmetrized
 from softecm.readers.rows import named_as_columns, without_blank, without_rows
-from softecm.readers.series import read_long, read_states, read_ts
+from softecm.readers.series import read_columns, read_long, read_rows, read_ts
 from softecm.readers.table import check_not_texts, understood
 from softecm.readers.views import Beside as Beside
 from softecm.readers.views import read_views
@@ -96,10 +96,12 @@ def objects_of(path: Path, sheet: Sheet, options: ReadOptions) -> Loaded:
     if not len(sheet.frame):
         raise ReadError(f"{path} has column names but no rows: there is nothing to cluster.")
     sheet = without_blank(without_rows(path, _renamed(path, sheet, options.names), options.drop_rows))
+    if options.in_columns:
+        return read_columns(path, sheet, options)
     if options.long:
         return read_long(path, sheet, options)
-    if options.states:
-        return read_states(path, sheet, options)
+    if options.states or options.series:
+        return read_rows(path, sheet, options)
     return understood(path, *named_as_columns(sheet, options))
 
 

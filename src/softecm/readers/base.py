@@ -39,6 +39,7 @@ REUSED = (
     "header",
     "array",
     "states",
+    "series",
     "time",
     "value",
     "channel",
@@ -129,6 +130,7 @@ class ReadOptions:
     channel: str | None = None  # of a long table with a row for each channel: the column that names it
     symmetrize: str | None = None  # how to combine both directions of a matrix of dissimilarities
     states: bool | None = None  # whether the table holds sequences of states
+    series: bool | None = None  # whether each row of the table is a series
     expected: Expected | None = None  # the columns a fitted model requires
 
     @property
@@ -141,16 +143,22 @@ class ReadOptions:
         """Whether each row of the table holds one time step of one series."""
         return bool(self.series_id or self.time or self.value or self.channel)
 
+    @property
+    def in_columns(self) -> bool:
+        """Whether each column of the table but that of the time is a series."""
+        others = self.series_id or self.id_column or self.value or self.channel or self.states
+        return self.time is not None and not others
+
     def like_series(self, first: ReadOptions, columns: Sequence[Column]) -> ReadOptions:
         """Return options for another file of series or states: by default those of the first, with its columns."""
         channels = tuple(c.name for c in columns if c.kind == "number")
         if first.long:
-            value = first.value if first.channel else channels or first.value
+            value = first.value if first.channel or first.in_columns else channels or first.value
             first = replace(first, id_column=first.series_id or first.id_column, value=value)
         unsaid = {name: getattr(first, name) for name in REUSED if getattr(self, name) in (None, ())}
         options = replace(self, **unsaid)
         if options.long:
-            return replace(options, expected=Expected((), names=channels)) if options.channel else options
+            return replace(options, expected=Expected((), names=channels))
         key = next((c.name for c in columns if c.kind == "id"), first.id_column)
         aside = tuple(c.name for c in columns if c.kind not in ATTRIBUTES)
         return replace(options, id_column=self.id_column, expected=Expected((), id_column=key, known=aside))

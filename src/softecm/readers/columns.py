@@ -573,6 +573,14 @@ def as_numbers(
     return numbers, (*([unit] if unit else []), *([] if parsed is None else parsed.remarks(name)))
 
 
+def holds_numbers(context: FileContext, name: str, column: pd.Series) -> bool:
+    """Whether the cells of a column are numbers, or all missing."""
+    if not is_text(column):
+        return column.dtype.kind in "iuf"
+    column = without_gaps(column)
+    return bool(column.isna().all()) or (context.text and context.numbers_of(name, column) is not None)
+
+
 def check_finite(path: Path, name: str, column: pd.Series) -> None:
     """Raise an error for infinite numbers, with their position."""
     if not is_plain(column, "f"):

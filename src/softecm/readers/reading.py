@@ -44,7 +44,7 @@ def read_table(source: object, *, like: Loaded | None = None, id: str | None = N
     source : path, or data frame of any kind supported by narwhals
     like : Loaded, optional
         An earlier result: the same columns are read in the same way, with the same ``missing``, ``names`` and ``unit``
-        by default; for series also ``id_column``, ``time``, ``value`` and ``channel``.
+        by default; for series also ``id_column``, ``time``, ``value``, ``channel`` and ``series``.
     id : str, optional
         The column with the names of the objects, like ``--id``; same as ``id_column``.
     **options
@@ -52,8 +52,8 @@ def read_table(source: object, *, like: Loaded | None = None, id: str | None = N
         ``unit``, ``categorical``, ``ordinal``, ``drop``, ``drop_rows``, ``id_column``, ``label_column``, ``known`` (a column
         with the groups of some objects); for files also ``delimiter``, ``encoding``, ``header``, ``names``, ``sheet``,
         ``array``; for a matrix of dissimilarities that differ by direction ``symmetrize``, "mean" or "max"; for tables with
-        one step of a series per row ``series_id``, ``time``, ``value``, ``channel``. A list for options that take several
-        columns or words.
+        one step of a series per row ``series_id``, ``time``, ``value``, ``channel``; ``time`` alone if each other column is
+        a series, and ``series=True`` if each row is one. A list for options that take several columns or words.
 
     Returns
     -------

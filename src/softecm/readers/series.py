@@ -1,4 +1,4 @@
-"""Series and sequences of states: files of the UEA and UCR archives (``.ts``), long tables, rows of states."""
+"""Series and sequences of states: files of the UEA and UCR archives (``.ts``), long tables, a series per column or row."""
 
 from __future__ import annotations
 
@@ -30,12 +30,22 @@ from softecm.readers.base import (
     short,
     with_classes,
 )
-from softecm.readers.columns import FileContext, as_numbers, is_text, known_groups, stripped, words
+from softecm.readers.columns import (
+    FileContext,
+    as_numbers,
+    holds_numbers,
+    is_text,
+    known_groups,
+    repetitions,
+    stripped,
+    words,
+)
+from softecm.readers.wide import MANY, steps_of
 
 if TYPE_CHECKING:
     import narwhals.stable.v1 as nw
     import pandas as pd
-    from narwhals.typing import IntoDataFrame
+    from narwhals.typing import IntoDataFrame, IntoSeries
 
 Series = NDArray[np.float64]  # (steps, channels)
 DIGITS = re.compile(r"(\d+)")
@@ -170,9 +180,11 @@ def _check_once(
     )
 
 
-def time_order(times: nw.Series[Any]) -> NDArray[np.intp]:
+def time_order(times: IntoSeries) -> NDArray[np.intp]:
     """Return the rows in the order of time; rows without a time come last."""
-    frame = times.alias("time").to_frame().with_row_index("row")
+    import narwhals.stable.v1 as nw
+
+    frame = nw.from_native(times, series_only=True).alias("time").to_frame().with_row_index("row")
     return np.asarray(frame.sort("time", nulls_last=True)["row"].to_numpy(), dtype=np.intp)
 
 
@@ -196,14 +208,12 @@ def cut(
 
 def read_long(path: Path, sheet: Sheet, options: ReadOptions) -> Loaded:
     """Return the series, or sequences of states, of a table with one row per time step."""
-    import narwhals.stable.v1 as nw
-
     options = _checked(path, sheet.frame, options)
     if options.channel:
         sheet, options = _by_channel(path, sheet, options, options.channel)
     frame, context = sheet.frame, FileContext.of(path, sheet, options)
-    times, remarks = _times(context, frame[options.time])
-    order = time_order(nw.from_native(times, series_only=True))
+    times, remarks = times_of(context, frame[options.time])
+    order = time_order(times)
     if options.states:
         cells = stripped(frame[options.value[0]]).to_numpy(dtype=object)[:, None]
     else:
@@ -219,9 +229,7 @@ def read_long(path: Path, sheet: Sheet, options: ReadOptions) -> Loaded:
     sheet = replace(sheet, notes=(*sheet.notes, *remarks))
     if options.states:
         return replace(_loaded_states([one[:, 0].tolist() for one in series], ids, labels, sheet), known=known)
-    dated = frame[options.time].iloc[order].dropna()
-    span = f"{short(dated.iloc[0])} to {short(dated.iloc[-1])}" if len(dated) else "unknown"
-    how = sheet.how | {"time": f"{options.time}, {span}"}
+    how = sheet.how | {"time": _span(frame[options.time].iloc[order])}
     notes += _missing_steps(frame[options.series_id], times)
     loaded = loaded_series(series, ids, labels, how, options.value)
     return replace(loaded, notes=(*sheet.notes, *notes), known=known)
@@ -238,6 +246,65 @@ def _one_each(path: Path, groups: pd.Series, names: pd.Series) -> pd.Series:
     return cells.first()
 
 
+def read_columns(path: Path, sheet: Sheet, options: ReadOptions) -> Loaded:
+    """Return the series of a table with a column for each, and one for the time."""
+    import pandas as pd
+
+    frame, columns = sheet.frame, list(sheet.frame.columns)
+    name = existing(path, columns, str(options.time))
+    dropped = {name, *(existing(path, columns, one) for one in options.drop)}
+    times, remarks = times_of(context := FileContext.of(path, sheet, options), frame[name])
+    long = f"If each row is one time of one series, add {option('id_column')} and {option('value')}."
+    if options.classes:
+        given = "label_column" if options.label_column else "known"
+        raise ReadError(f"{option(given)} needs series in rows, and {path} has them in columns: leave it out.")
+    if len(again := frame[name][times.duplicated() & times.notna()]):
+        raise ReadError(
+            f"column {short(name)} of {path} repeats {short(again.iloc[0])} in row {int(again.index[0]) + 1}, so its other "
+            f"columns can't be series: keep one row for each time. {long}"
+        )
+    order = time_order(times)
+    others = [one for one in columns if one not in dropped and not holds_numbers(context, one, frame[one])]
+    numbers, notes = _numbers(context, frame[[one for one in columns if one not in (*dropped, *others)]])
+    series = {one: _filled(cells[order]) for one, cells in numbers.items()}
+    few = [one for one, cells in series.items() if len(cells) < 2]
+    kept = [one for one in series if one not in few]
+    if len(kept) < (2 if options.expected is None else 1):
+        raise ReadError(
+            f"{path} must have a column of numbers for each series besides the time {short(name)}; got {len(kept)}. {long}"
+        )
+    notes += _left_out(few, "fewer than two numbers")
+    notes += [*_left_out(others, "not numbers"), *_missing_steps(pd.Series(name, times.index), times)]
+    how = sheet.how | {"time": _span(frame[name].iloc[order])}
+    loaded = loaded_series([series[one][:, None] for one in kept], as_names(kept), None, how)
+    return replace(loaded, notes=(*sheet.notes, *remarks, *notes))
+
+
+def _span(times: pd.Series) -> str:
+    """Return the column of sorted times and its range."""
+    known = times.dropna()
+    return f"{times.name}, {f'{short(known.iloc[0])} to {short(known.iloc[-1])}' if len(known) else 'unknown'}"
+
+
+def _filled(cells: Series) -> Series:
+    """Return a series without missing values at its ends."""
+    known = np.flatnonzero(~np.isnan(cells))
+    return cells[known[0] : known[-1] + 1] if len(known) else cells[:0]
+
+
+def _numbers(context: FileContext, frame: pd.DataFrame) -> tuple[dict[str, Series], list[str]]:
+    """Return columns of numbers by name, and remarks."""
+    columns = {str(name): as_numbers(context, str(name), column) for name, column in frame.items()}
+    notes = [remark for _, remarks in columns.values() for remark in remarks]
+    return {name: values.to_numpy() for name, (values, _) in columns.items()}, notes
+
+
+def _left_out(names: Sequence[str], why: str) -> list[str]:
+    """Return a remark about columns that are left out."""
+    count = counted(len(names), "column is", "columns are")
+    return [f"{count} left out ({why}): {some_of([short(name) for name in names], 5)}."] if names else []
+
+
 def _missing_steps(names: pd.Series, times: pd.Series) -> list[str]:
     """Return a remark on rows that are missing within series whose times are otherwise equally spaced."""
     order = times.dropna().sort_values(kind="stable").index
@@ -246,9 +313,9 @@ def _missing_steps(names: pd.Series, times: pd.Series) -> list[str]:
     long = steps > 1.5 * usual if usual else steps.astype(bool)
     if not usual or not long.any() or (abs(steps - usual) < 0.05 * usual).mean() < REGULAR:
         return []
-    several = names[steps.index][long].nunique()
+    where = f"in {names[steps.index][long].nunique()} series " if names.nunique() > 1 else ""
     return [
-        f"in {several} series rows seem to be missing ({counted(int(long.sum()), 'longer step', 'longer steps')}): steps "
+        f"{where}rows seem to be missing ({counted(int(long.sum()), 'longer step', 'longer steps')}): steps "
         "count as equally long, so add these rows with empty cells."
     ]
 
@@ -276,7 +343,7 @@ def _by_channel(path: Path, sheet: Sheet, options: ReadOptions, channel: str) ->
     )
 
 
-def _times(context: FileContext, column: pd.Series) -> tuple[pd.Series, tuple[str, ...]]:
+def times_of(context: FileContext, column: pd.Series) -> tuple[pd.Series, tuple[str, ...]]:
     """Return times that can be ordered, and remarks: text as dates or numbers, or by the numbers in it ("week 9")."""
     if not is_text(column):
         return column, ()
@@ -332,41 +399,67 @@ def _checked(path: Path, frame: pd.DataFrame, options: ReadOptions) -> ReadOptio
     return options
 
 
-def read_states(path: Path, sheet: Sheet, options: ReadOptions) -> Loaded:
-    """Return sequences of states, one per row, with a column for each step."""
+def read_rows(path: Path, sheet: Sheet, options: ReadOptions) -> Loaded:
+    """Return series or sequences of states, one per row, with a column for each step."""
     frame, columns = sheet.frame, list(sheet.frame.columns)
-    first = options.expected or Expected(())
+    first, context = options.expected or Expected(()), FileContext.of(path, sheet, options)
     known = first.id_column if first.id_column in columns else None
     chosen = existing(path, columns, options.id_column) if options.id_column else known
-    key = chosen or _unique_first_column(frame)
+    key = chosen or _name_column(context, frame)
     options = with_classes(path, columns, options)
-    label = options.label_column
-    others = {key, *options.classes, *first.known, *(existing(path, columns, name) for name in options.drop)}
-    steps = [name for name in columns if name not in others]
-    if len(steps) < 2:
+    aside = {key, *options.classes, *first.known, *(existing(path, columns, name) for name in options.drop)}
+    steps, notes, fewest = [name for name in columns if name not in aside], list[str](), 2
+    if not options.states:
+        numbers = [name for name in steps if holds_numbers(context, name, frame[name])]
+        numbered = steps_of(numbers).names
+        notes += _left_out([name for name in steps if name not in numbers], "not numbers")
+        notes += _left_out(
+            [name for name in numbers if numbered and name not in numbered], "not numbered as the others"
+        )
+        steps, fewest = numbered or numbers, 2 if numbered or options.expected else MANY
+    objects = "sequences" if options.states else "series"
+    if len(steps) < fewest:
+        such_as = "" if options.states else ", such as t1, t2, t3"
         raise ReadError(
-            f"{path} must have a column for every step of the sequences, or a row for every step: then add "
+            f"{path} must have a column for every step of the {objects}{such_as}, or a row for every step: then add "
             f"{option('id_column')}, {option('time')} and {option('value')}."
         )
-    cells = np.column_stack([stripped(frame[name]).to_numpy(dtype=object) for name in steps])
+    if key and options.series and frame[key].duplicated().any():
+        raise ReadError(
+            f"ids must be unique: column {short(key)} of {path} repeats {repetitions(frame[key])}. If each row is one time "
+            f"of a series, add {option('time')} and {option('value')}."
+        )
     ids = None if key is None else words(frame[key])
-    labels = None if label is None else words(frame[label])
-    loaded = _loaded_states(cells.tolist(), ids, labels, sheet)
+    labels = words(frame[options.label_column]) if options.label_column else sheet.labels
+    if options.states:
+        states = np.column_stack([stripped(frame[name]).to_numpy(dtype=object) for name in steps])
+        loaded = _loaded_states(states.tolist(), ids, labels, sheet)
+    else:
+        cells, remarks = _numbers(context, frame[steps])
+        series, notes = [_filled(row)[:, None] for row in np.column_stack(list(cells.values()))], [*notes, *remarks]
+        loaded = loaded_series(series, ids, labels, sheet.how | {"steps": f"{steps[0]} to {steps[-1]}"})
     kinds: dict[str | None, Kind] = {**dict.fromkeys(options.classes, "label"), key: "id"}
-    aside = [Column(c, kinds.get(c, "left out"), "not a step of a sequence") for c in columns if c in others]
-    note = f"{key} names the sequences; {option('id_column')} changes this."
-    notes = loaded.notes if key == chosen else (*loaded.notes, note)
-    loaded = replace(loaded, columns=(*loaded.columns, *aside), notes=notes)
-    if options.known is None:
-        return loaded
-    groups, _, remarks = known_groups(frame[options.known], FileContext.of(path, sheet, options))
-    return replace(loaded, known=words(groups), notes=(*notes, *remarks))
+    left = [Column(c, kinds.get(c, "left out"), "not a step") for c in columns if c in aside or c not in steps]
+    if key != chosen:
+        notes.append(f"{key} names the {objects}; {option('id_column')} changes this.")
+    groups = None
+    if options.known:
+        groups, _, of_groups = known_groups(frame[options.known], context)
+        notes += of_groups
+    known_words = None if groups is None else words(groups)
+    return replace(loaded, columns=(*loaded.columns, *left), notes=(*sheet.notes, *notes), known=known_words)
 
 
-def _unique_first_column(frame: pd.DataFrame) -> str | None:
-    """Return the name of the first column, if its values are distinct."""
-    first = frame.columns[0]
-    return str(first) if len(frame) > 1 and frame[first].notna().all() and frame[first].is_unique else None
+def _name_column(context: FileContext, frame: pd.DataFrame) -> str | None:
+    """Return the name of the first column, if it holds distinct names: of series not numbers, unless these are ids."""
+    from softecm.spaces.column_roles import is_id_name, number_names_rows
+
+    column, name = frame[context.first], context.first
+    if len(column) < 2 or column.isna().any() or not column.is_unique:
+        return None
+    if context.options.states or not holds_numbers(context, name, column) or is_id_name(name, first=True):
+        return name
+    return name if number_names_rows(name, column.to_numpy(), first=True) else None
 
 
 def _loaded_states(rows: list[list[Any]], ids: Names | None, labels: Names | None, sheet: Sheet) -> Loaded:

@@ -30,6 +30,7 @@ MISSING = ("", "?", "NA", "N/A", "n/a", "na", "NaN", "nan", "NULL", "null", "Non
 BLANKS = "blanks"
 DELIMITERS = {"\t": "tab", ";": "semicolon", "|": "bar", ",": "comma", BLANKS: "blanks"}
 NUMBER = re.compile(r"[+-]?(\d+([.,]\d*)?|[.,]\d+)([eE][+-]?\d+)?|[+-]?(inf|Inf|INF)")
+COUNTED = 5  # numbers in a line of names, at least
 YEAR = re.compile(r"(?:1[89]|20)\d\d")
 BOMS = (
     (codecs.BOM_UTF8, "utf-8-sig"),
@@ -391,7 +392,7 @@ def _header(rows: Sequence[Sequence[str]], missing: Sequence[str]) -> bool:
     if len(rows) < 2:
         return bool(rows) and not any(_is_number(cell) for cell in rows[0])
     first = [cell.strip() for cell in rows[0]]
-    if _years_across(rows):
+    if _years_across(rows) or (_counts_across(first) and not any(map(_counts_across, rows[1:]))):
         return True
     if any(_is_number(cell) or cell == "?" for cell in first):
         return False
@@ -414,6 +415,14 @@ def _years_across(rows: Sequence[Sequence[str]]) -> bool:
         return False
     below = [row[j].strip() for row in rows[1:] for j, _ in years if j < len(row)]
     return sum(YEAR.fullmatch(cell) is not None for cell in below) < 0.5 * len(below)
+
+
+def _counts_across(row: Sequence[str]) -> bool:
+    """Whether a line counts 0, 1, 2, …, as in data frames without names, or by other equal steps beside words."""
+    numbers = [float(cell.replace(",", ".")) for cell in map(str.strip, row) if NUMBER.fullmatch(cell)]
+    steps = {round(b - a, 9) for a, b in pairwise(numbers)}
+    from_zero = len(numbers) == len(row) and (numbers[0], *steps) == (0, 1)
+    return len(numbers) >= COUNTED and len(steps) == 1 and min(steps) > 0 and (from_zero or len(numbers) < len(row))
 
 
 def _mostly_numbers(column: Sequence[str], missing: Sequence[str]) -> bool:

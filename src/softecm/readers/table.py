@@ -49,6 +49,7 @@ from softecm.readers.numbers import are_few_of
 from softecm.readers.rows import without_total
 from softecm.readers.steps import step_hint
 from softecm.readers.units import Conversion, as_in_fit, unit_in_name
+from softecm.readers.wide import wide_hint
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -125,6 +126,8 @@ class _Table:
 
         is_named = any(c.kind == "id" and c.detail != COUNTS for c in self.columns)
         hint = "" if is_named else step_hint(self.columns, self.data)
+        named = options.id_column is not None or options.label_column is not None
+        hint = hint or wide_hint(frame, self.columns, self.data, named=named)
         self.notes += [*([hint] if hint else []), *order_hints(self.data), *typo_hints(self.data)]
         self.notes += [] if self.known is None else typo_hints({str(self.known.name): self.known})
 

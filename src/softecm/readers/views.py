@@ -64,7 +64,7 @@ def read_views(path: Path, beside: Beside, options: ReadOptions, read: Reading) 
     key = options.id_column or options.series_id
     if key is None and beside.series is not None and options.expected is not None:
         key = options.expected.id_column
-    main = read(path, replace(options, id_column=key, series_id=None, time=None, value=(), channel=None))
+    main = read(path, replace(options, id_column=key, series_id=None, time=None, value=(), channel=None, series=None))
     if main.shape == "series" or hasattr(main.data, "indptr"):
         raise ReadError(f"{path} must be a table with one object per row: give it first, and series with --series.")
     ids = [str(one) for one in main.ids] if main.ids is not None else None
