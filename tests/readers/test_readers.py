@@ -35,6 +35,27 @@ def test_every_table_format_gives_the_same_objects(tmp_path: Path, ending: str) 
     assert loaded.data["kind"].tolist() == frame["kind"].tolist()
 
 
+def test_text_holds_numbers_to_the_last_bit(tmp_path: Path, rng: np.random.Generator) -> None:
+    values = pd.DataFrame(rng.normal(size=(300, 2)) * 10.0 ** rng.integers(-20, 20, (300, 1)), columns=["a", "b"])
+    values.to_csv(tmp_path / "t.csv", index=False)
+    assert (read(tmp_path / "t.csv", ReadOptions()).data.to_numpy() == values.to_numpy()).all()
+
+
+@pytest.mark.parametrize(
+    ("version", "precision"),
+    [("2.2.0", "round_trip"), ("3.0.6", "round_trip"), ("3.1.0", None), ("4.0.0.dev0+1", None)],
+)
+def test_pandas_gets_no_option_it_deprecates(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, version: str, precision: str | None
+) -> None:
+    given, real = [], pd.read_csv
+    monkeypatch.setattr(pd, "__version__", version)
+    monkeypatch.setattr(pd, "read_csv", lambda *a, float_precision, **k: given.append(float_precision) or real(*a, **k))
+    table().to_csv(tmp_path / "t.csv", index=False)
+    read(tmp_path / "t.csv", ReadOptions())
+    assert given == [precision]
+
+
 def test_arff_is_read_with_its_gaps(tmp_path: Path) -> None:
     path = tmp_path / "t.arff"
     path.write_text("@relation t\n@attribute a numeric\n@attribute k {x,y}\n@data\n1,x\n?,y\n3,?\n")

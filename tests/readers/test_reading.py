@@ -109,7 +109,7 @@ def test_rows_of_a_file_go_by_its_ids(tmp_path):
     table = read_table(tmp_path / "t.csv")
     assert table.data.index.name == "name"
     assert list(table.data.index) == list(table.ids) == list(rows["name"])
-    joined = rows.set_index("name").join(table.data, rsuffix=" read")
+    joined = rows.set_index("name").join(table.data.add_suffix(" read"))
     assert (joined["a"] == joined["a read"]).all()
     assert read_table(tmp_path / "t.csv", like=table).data.equals(table.data)
     assert list(read_table(rows).data.index) == list(range(20))  # a frame's own index stays

@@ -60,10 +60,13 @@ def _categories(path: Path, dialect: Dialect, options: ReadOptions) -> Sequence[
 
 def _arguments(dialect: Dialect) -> dict[str, object]:
     """Return the arguments for pandas."""
+    import pandas as pd
+
+    reads_exactly = tuple(map(int, pd.__version__.split(".")[:2])) >= (3, 1)  # always; the option is deprecated
     divided = {"sep": r"\s+"} if dialect.delimiter == BLANKS else {"sep": dialect.delimiter or "\x1f"}
     return {
         **divided,
-        "float_precision": "round_trip",  # exact numbers: seeds depend on the last bit
+        "float_precision": None if reads_exactly else "round_trip",  # seeds depend on the last bit
         "compression": None,
         "encoding": dialect.encoding,
         "header": 0 if dialect.header else None,
