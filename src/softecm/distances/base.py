@@ -184,6 +184,13 @@ class Learner:
         """Return what ``fitted_to`` needs to know of some objects, as a mergeable value; None if nothing."""
         raise self._needs_all()
 
+    def suited(self, space: Any, describe: Callable[[], Any]) -> SemiMetric | None:
+        """Return the metric with another space that suits the objects better, which are then encoded anew; usually None.
+
+        ``describe`` returns the merged descriptions of all objects.
+        """
+        return None
+
     def fitted_to(self, description: Any) -> SemiMetric:
         """Return the metric fitted to the merged descriptions of all blocks."""
         raise self._needs_all()

@@ -21,6 +21,7 @@ from softecm.distances.table_sample import TableSample, names_of, weighted_quant
 FAR = 20.0  # robust deviations from the median at which numbers are clipped
 THIN, AMPLE = 1.0, 3.0  # rows per group and column: below, all columns have equal weights; above, the estimated ones
 TINY = 1e-300
+RATIO, GAIN, SURE = 4.0, 0.2, 10.0  # of high to low numbers; gain in log-likelihood a row, and of all, for logarithms
 MOST = 6.0  # maximum weight of a number, relative to that from its spread over all rows
 
 Floats = NDArray[np.float64]
@@ -59,6 +60,46 @@ def relevance(sample: TableSample, n_clusters: int, *, scales: bool) -> Relevanc
     unit = np.where(everywhere > 0, everywhere, 1.0)
     factors = np.where(numeric, np.minimum(ratio, MOST) / unit, alike) * pays
     return Relevance(everywhere, trust * factors + (1.0 - trust) * alike, pays, trust)
+
+
+def log_columns(sample: TableSample, n_clusters: int, zeros: Floats) -> list[int]:
+    """Return the numbers that spread more evenly over groups by their logarithms than by themselves.
+
+    ``zeros`` (p,) are the coordinates of 0, NaN for columns that are no candidates.
+    """
+    sample = sample.ordered()
+    varies, sizes = sample.varies, sample.numbers - zeros
+    high, low = ([weighted_quantile(x, sample.counts, q) for x in sizes.T] for q in (0.95, 0.05))
+    ratios = zip(sizes.T, low, high, strict=True)
+    wide = [j for j, (x, a, b) in enumerate(ratios) if np.nanmin(x, initial=np.inf) > 0 and np.inf > b > RATIO * a > 0]
+    if not wide or sample.rows < AMPLE * n_clusters * varies.sum():
+        return []
+    found = fitted(TableMixture.of(sample, in_order(sample, varies)), n_clusters)
+    pays = [j for j, yes in zip(in_order(sample, varies), found.pays, strict=True) if yes]
+    inside, groups = found.groups.sum(1) > 0.5, found.groups.argmax(1)
+    return [
+        j
+        for j in wide
+        if j in pays
+        and _gain_of_log(*(part[inside & ~np.isnan(sizes[:, j])] for part in (sizes[:, j], groups, sample.counts)))
+    ]
+
+
+def _gain_of_log(x: Floats, groups: NDArray[np.intp], counts: Floats) -> bool:
+    """Whether numbers are more likely with equal spread of their logarithms in all groups (Laplace distributions)."""
+    logs = np.log(x)
+    gain = (
+        np.log(_deviation(x, groups, counts))
+        - np.log(_deviation(logs, groups, counts))
+        - np.average(logs, weights=counts)
+    )
+    return bool(gain > GAIN and gain * counts.sum() > SURE)
+
+
+def _deviation(x: Floats, groups: NDArray[np.intp], counts: Floats) -> float:
+    """Return the mean deviation from the medians of the groups."""
+    middle = np.array([weighted_quantile(x[groups == k], counts[groups == k], 0.5) for k in range(groups.max() + 1)])
+    return float(np.average(np.abs(x - middle[groups]), weights=counts)) + TINY
 
 
 def in_order(sample: TableSample, varies: NDArray[np.bool_]) -> list[int]:

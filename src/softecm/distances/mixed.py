@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from softecm._checks import check_choice, check_count, check_number
+from softecm._text import listed as in_words
 from softecm.belief import FocalSets
 from softecm.distances import _tables as tables
 from softecm.distances.base import (
@@ -22,7 +23,7 @@ from softecm.distances.base import (
     Learner,
     SemiMetric,
 )
-from softecm.distances.column_relevance import Relevance, relevance
+from softecm.distances.column_relevance import Relevance, log_columns, relevance
 from softecm.distances.squared_euclidean import SquaredEuclidean, squared_differences
 from softecm.distances.table_sample import TableSample
 from softecm.distances.weighted_parts import ALL, AUTO, EQUAL, RULES, Weighed
@@ -75,6 +76,10 @@ class Mixed(Weighed):
         in a column of standard deviation 1 is 2, the largest in a column of range 1 is 1.
     max_levels : int, default=10000
         Columns with more categories than this raise an error: they are likely identifiers.
+    log_features : "auto", None, or list of names, positions or one mark per column, default="auto"
+        Columns of positive numbers to compare by their logarithms, so by ratios. "auto", with ``weights="auto"``: those
+        whose spread within groups grows with their size, such as prices (``metric_reason_`` names them). Their
+        prototypes are geometric means.
 
     Examples
     --------
@@ -93,6 +98,7 @@ class Mixed(Weighed):
     scaling: str = "std"
     category_weight: float | None = None
     max_levels: int = 10_000
+    log_features: ColumnChoice = AUTO
     weights_of: str = field(default=ALL, repr=False)  # this and the next two: rules in models saved by earlier versions
     exponent: float = field(default=2.0, repr=False)
     temperature: float = field(default=0.1, repr=False)
@@ -147,6 +153,7 @@ class Mixed(Weighed):
                 self.scaling,
                 float(weight),
                 self.max_levels,
+                log_features=None if self.log_features == AUTO else self.log_features,
             )
         )
 
@@ -300,6 +307,19 @@ class RelevanceLearner(Learner):
         """Learn from rows in memory."""
         return self.metric if self.metric.shares else super().fitted(x, weights)
 
+    def suited(self, space: Space, describe: Callable[[], TableSample | None]) -> Mixed | None:
+        """Choose numbers to compare by their logarithms."""
+        metric = self.metric
+        if metric.log_features != AUTO or metric.shares or metric.scaling != SCALINGS[0]:
+            return None
+        assert isinstance(space, Table)
+        assert metric.n_clusters is not None
+        numbers = space.numbers
+        zeros = [float(c.coordinates(np.zeros(1))[0]) if c.kind == "number" else np.nan for c in numbers]
+        sample = describe()
+        logs = () if sample is None else log_columns(sample, metric.n_clusters, np.array(zeros))
+        return replace(metric, log_features=[numbers[j].name for j in logs]) if len(logs) else None
+
     def describe(self, x: EncodedTable, weights: Tensor | None) -> TableSample:
         """Sample rows of a block."""
         return TableSample.of(x, weights)
@@ -320,6 +340,16 @@ class RelevanceLearner(Learner):
 
 def sentence(metric: Mixed, relevance: Relevance) -> str:
     """Describe what was learned about the columns; empty if there is nothing to report."""
+    logs = [] if metric.log_features in (None, AUTO) else list(metric.log_features)
+    by_logs = (
+        f"{in_words([repr(name) for name in logs], 'and')} {'is' if len(logs) == 1 else 'are'} compared by logarithms"
+        if logs
+        else ""
+    )
+    return "; ".join(filter(None, (_of_relevance(metric, relevance), by_logs)))
+
+
+def _of_relevance(metric: Mixed, relevance: Relevance) -> str:
     if metric.n_clusters == 1 or (relevance.trust == 0.0 and relevance.pays.sum() < 2):
         return ""
     if relevance.trust == 0.0:

@@ -166,10 +166,20 @@ def _prepared(
     space = space.fit_described(facts.description, dtype=chosen.dtype).named(facts.names or ())
     encoder = Encoder(space, None, owner, facts.n_features, facts.names, chosen.dtype, trusted=True)
     metric = metric.for_clusters(chosen.n_clusters)
-    if metric.learner is not None:
-        described = partial(_describe_metric, encoder=encoder, learner=metric.learner)
+    learner = metric.learner
+    if learner is not None:
         merge: Callable[[Described | None, Described | None], Described | None] = _merge
-        metric = metric.learner.fitted_to(engine.over_raw(described, merge, weights))
+
+        def described(encoder: Encoder, learner: Learner) -> Described | None:
+            return engine.over_raw(partial(_describe_metric, encoder=encoder, learner=learner), merge, weights)
+
+        suited = learner.suited(space, partial(described, encoder, learner))
+        if suited is not None:
+            learner, space = suited.learner or learner, suited.make_space()
+            facts = engine.over_raw(partial(describe, space=space, owner=owner), Facts.merge, weights)
+            space = space.fit_described(facts.description, dtype=chosen.dtype).named(facts.names or ())
+            encoder = replace(encoder, space=space)
+        metric = learner.fitted_to(described(encoder, learner))
         space = metric.open_space(space)
     encoder = replace(encoder, metric=metric)
     placement = Placement(chosen.device, float(chosen.n_sets) * chosen.n_init, chosen.n_jobs)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any, ClassVar, Generic, NamedTuple, TypeVar
 
 import numpy as np
@@ -433,7 +433,14 @@ def in_memory(
     weights = None if own_weights is None else torch.as_tensor(counts, dtype=chosen.dtype, device=device)
     learner = metric.for_clusters(chosen.n_clusters).learner
     if learner is not None:
-        metric = learner.fitted(x, None if weights is None else weights.cpu())
+        own = None if weights is None else weights.cpu()
+        suited = None if known is not None else learner.suited(space, partial(learner.describe, x, own))
+        if suited is not None:
+            learner, space = suited.learner, space_for(algorithm, suited, raw)
+            space = (space if own_weights is None else space.weighted(own_weights)).fit(rows, dtype=chosen.dtype)
+            x = space.encode(rows)
+        assert learner is not None
+        metric = learner.fitted(x, own)
         space = metric.open_space(space)
     x = x.to(device)
     objects = InMemory(metric, space, x, device, float(counts.sum()), 0.0, columns, counts, weights, np.empty(0))

@@ -59,7 +59,7 @@ def plane_map(columns: TableColumns, model: Comparing) -> Map:
     points = np.column_stack([np.asarray(a.values, dtype=np.float64) for a in columns.attributes])
     stars = np.array(columns.prototypes, dtype=np.float64).reshape(-1, 2)
     first, second = (_axis(attribute) for attribute in columns.attributes)
-    known = {str(c.name): math.sqrt(c.weight) / c.scale for c in getattr(model.model_.space, "columns", ())}
+    known = {str(c.name): c.unit for c in getattr(model.model_.space, "numbers", ())}
     ux, uy = (known.get(key, 1.0) for key in columns.keys)
     low, high = window(points)
     wide, tall = (high - low) * (ux, uy)

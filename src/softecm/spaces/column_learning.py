@@ -33,8 +33,9 @@ def learn_number(
     scaling: str,
     sample_weight: NDArray[np.float64] | None,
     levels: Sequence[Cell] | None = None,
+    log: bool = False,
 ) -> NumberColumn:
-    """Learn centre and scale; ``levels`` makes the column ordinal."""
+    """Learn centre and scale, of logarithms on request; ``levels`` makes the column ordinal."""
     kind = cells.kind
     numbers = cells.numbers(kind) if levels is None else ranks(cells, levels)
     observed = ~np.isnan(numbers)
@@ -44,6 +45,8 @@ def learn_number(
         raise_empty(cells.name, len(cells))
     values = numbers[observed]
     refuse_range(float(values.min()), float(values.max()), what=cells.label)
+    size = Magnitude.of(values) if levels is None and kind == "number" else None
+    values = logarithms(values, cells) if log else values
     weights = np.ones(len(values)) if sample_weight is None else sample_weight[observed]
     center = float(np.average(values, weights=weights))
     return NumberColumn(
@@ -55,8 +58,18 @@ def learn_number(
         () if levels is None else tuple(levels),
         cells.zone() if kind == "datetime" else None,
         cells.style,
-        Magnitude.of(values) if levels is None and kind == "number" else None,
+        size,
+        log,
     )
+
+
+def logarithms(values: NDArray[np.float64], cells: Cells) -> NDArray[np.float64]:
+    """Return the logarithms of a column's numbers; raise an error for others than positive ones."""
+    if cells.kind != "number" or values.min(initial=1.0) <= 0:
+        raise ValueError(
+            f"log_features must be columns of positive numbers; got {cells.label}. Leave it out, or add a constant to it."
+        )
+    return np.log(values)
 
 
 def plain_unit(kind: str) -> float:
@@ -119,21 +132,22 @@ class NumberSummary:
     scatter: float
     low: float
     high: float
+    log: bool = False
 
     @staticmethod
-    def of(cells: Cells, weights: NDArray[np.float64] | None) -> NumberSummary:
+    def of(cells: Cells, weights: NDArray[np.float64] | None, log: bool = False) -> NumberSummary:
         """Summarize one block's column."""
         kind = cells.kind
         numbers = cells.numbers(kind)
         seen = ~np.isnan(numbers) if weights is None else ~np.isnan(numbers) & (weights > 0)
         traits = Traits(cells.name, kind, cells.style, cells.zone() if kind == "datetime" else None, bool(seen.any()))
         if not seen.any():
-            return NumberSummary(traits, 0.0, 0.0, 0.0, np.inf, -np.inf)
-        values = numbers[seen]
+            return NumberSummary(traits, 0.0, 0.0, 0.0, np.inf, -np.inf, log)
+        values = logarithms(numbers[seen], cells) if log else numbers[seen]
         w = np.ones(len(values)) if weights is None else weights[seen]
         mean = float(np.average(values, weights=w))
         scatter = float(np.sum(w * (values - mean) ** 2))
-        return NumberSummary(traits, float(w.sum()), mean, scatter, float(values.min()), float(values.max()))
+        return NumberSummary(traits, float(w.sum()), mean, scatter, float(values.min()), float(values.max()), log)
 
     def merge(self, other: NumberSummary) -> NumberSummary:
         """Merge two blocks."""
@@ -149,6 +163,7 @@ class NumberSummary:
             self.scatter + other.scatter + difference**2 * self.weight * share,
             min(self.low, other.low),
             max(self.high, other.high),
+            self.log,
         )
 
     def column(self, weight: float, scaling: str, cells: int) -> NumberColumn:
@@ -160,7 +175,7 @@ class NumberSummary:
                 "scaling must be 'std' or 'range' for data in blocks; got 'robust', whose quartiles need all values at once."
             )
         t = self.traits
-        return NumberColumn(t.name, t.kind, weight, self.mean, self._scale(scaling), (), t.zone, t.style)
+        return NumberColumn(t.name, t.kind, weight, self.mean, self._scale(scaling), (), t.zone, t.style, log=self.log)
 
     def _scale(self, scaling: str) -> float:
         if scaling == "none":

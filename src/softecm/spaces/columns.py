@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from softecm._checks import Array
 from softecm._text import column_label, is_writable, place, spelling_key
-from softecm.files.expected import POSITIVE, UNIT, Range, count, either, listed, maybe, number, plain, rules, text
+from softecm.files.expected import POSITIVE, UNIT, Range, count, either, flag, listed, maybe, number, plain, rules, text
 from softecm.files.values import Savable, own
 from softecm.spaces.base import LARGEST, ColumnKind
 from softecm.spaces.magnitudes import Magnitude
@@ -28,6 +28,7 @@ ROWS = 1 << 16  # maximum number of cells held as Python values
 EPOCH = dt.datetime(1970, 1, 1, tzinfo=dt.UTC)
 DAY = 86_400e6  # in microseconds
 TEMPORAL = ("date", "datetime", "duration")
+LOWEST = 20.0  # scales below the centre: the logarithm of a number that has none
 NORMAL_IQR = 1.3489795003921634  # interquartile range of a standard normal variable
 
 TRUTHS = {"true": True, "yes": True, "y": True, "t": True, "1": True}
@@ -335,7 +336,8 @@ ANY_COLUMN = rules(
 class NumberColumn(Savable):
     """A column compared by differences: numbers, dates, durations, ranks of ordered levels.
 
-    Encoded as ``(x - center) sqrt(weight) / scale``; the centre is the mean, so that a missing cell is 0.
+    Encoded as ``(x - center) sqrt(weight) / scale``; the centre is the mean, so that a missing cell is 0. With ``log``, x
+    is the logarithm of a number; numbers that are not positive count as extremely small.
     """
 
     name: Name
@@ -347,6 +349,7 @@ class NumberColumn(Savable):
     zone: str | None = None  # of a datetime column
     style: str = "plain"  # plain, categorical or ordered: the type of the levels
     size: Magnitude | None = None  # of numbers, if the fit was in memory
+    log: bool = False
     SAVED = rules(
         ANY_COLUMN,
         kind=text("number", "boolean", "date", "datetime", "duration", "ordinal"),
@@ -355,6 +358,7 @@ class NumberColumn(Savable):
         levels=listed(plain, different=True),
         zone=maybe(text()),
         size=maybe(own(Magnitude)),
+        log=flag,
     )
 
     @property
@@ -375,15 +379,23 @@ class NumberColumn(Savable):
             numbers = cells.numbers(kind)
         return self.coordinates(numbers)
 
+    @property
+    def unit(self) -> float:
+        """The length of a step of 1 as a coordinate; 0 if it depends on the place."""
+        return 0.0 if self.log else float(np.sqrt(self.weight) / self.scale)
+
     def coordinates(self, numbers: NDArray[np.float64]) -> NDArray[np.float64]:
         """Return values, ranks or moments as coordinates."""
+        if self.log:
+            logs = np.log(np.maximum(numbers, np.finfo(np.float64).tiny))
+            numbers = np.maximum(logs, self.center - LOWEST * self.scale)
         coordinates: NDArray[np.float64] = (numbers - self.center) * (np.sqrt(self.weight) / self.scale)
         return coordinates
 
     def numbers(self, coordinates: NDArray[np.floating]) -> NDArray[np.float64]:
         """The inverse of ``coordinates``."""
         numbers: NDArray[np.float64] = np.asarray(coordinates, dtype=np.float64) * (self.scale / np.sqrt(self.weight))
-        return numbers + self.center
+        return np.exp(numbers + self.center) if self.log else numbers + self.center
 
     def converted(self, other: NumberColumn, coordinates: NDArray[np.float64]) -> NDArray[np.float64]:
         """Convert coordinates of another table's column to this one."""

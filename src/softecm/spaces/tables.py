@@ -60,6 +60,7 @@ class TableOptions(Savable):
     category_weight: float = 1.0
     max_levels: int = 10_000
     nominal: bool = False  # every column is categorical, including numbers
+    log_features: ColumnChoice = None
     simplex: bool = False  # probabilities are encoded unscaled, not scaled for squared differences
     SAVED = saved.rules(
         scaling=saved.text("std", "range", "robust", "none"),
@@ -157,13 +158,15 @@ class Table(Space):
         sample_weight = self.sample_weight
         kinds = column_kinds(X, self.options)
         weights = column_weights(X, self.options, kinds)
+        logs = positions(self.options.log_features, X.names, "log_features")
         columns: list[AnyColumn] = []
-        for cells, kind, weight in zip(X.columns, kinds, weights, strict=True):
+        for j, (cells, kind, weight) in enumerate(zip(X.columns, kinds, weights, strict=True)):
             if kind is None:
                 levels = LevelSummary.of(cells, sample_weight, self.options.max_levels)
                 columns.append(levels.column(weight, self.options.scaling, len(X)))
             else:
-                columns.append(learn_number(cells, weight, self.options.scaling, sample_weight, kind or None))
+                scaling = self.options.scaling
+                columns.append(learn_number(cells, weight, scaling, sample_weight, kind or None, j in logs))
         return replace(self, columns=tuple(columns), backend=X.backend, dtype=dtype, sample_weight=None)
 
     def describe(self, X: RawTable) -> TableSummary:
@@ -171,12 +174,13 @@ class Table(Space):
         kinds = column_kinds(X, self.options)
         weights = column_weights(X, self.options, kinds)
         ordinal = chosen_columns(self.options.ordinal_features, X.names, "ordinal_features")
+        logs = positions(self.options.log_features, X.names, "log_features")
         columns: list[NumberSummary | LevelSummary] = []
         for j, (cells, kind) in enumerate(zip(X.columns, kinds, strict=True)):
             if kind is None:
                 columns.append(LevelSummary.of(cells, self.sample_weight, self.options.max_levels))
             elif kind == () and j not in ordinal:
-                columns.append(NumberSummary.of(cells, self.sample_weight))
+                columns.append(NumberSummary.of(cells, self.sample_weight, j in logs))
             else:
                 order = kind if ordinal.get(j) is not None or cells.kind == "ordered" else ()
                 columns.append(LevelSummary.of(cells, self.sample_weight, len(cells) * 1_000_000, order))

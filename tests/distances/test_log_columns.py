@@ -1,0 +1,96 @@
+"""Numbers whose spread grows with their size are compared by their logarithms."""
+
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import softecm
+from softecm import SoftECM
+from softecm.distances import Mixed
+
+
+def articles(n: int = 120, seed: int = 0) -> pd.DataFrame:
+    """Three groups: a price whose spread is a third of its size, a number of equal spread, and a category."""
+    rng = np.random.default_rng(seed)
+    group = np.arange(n) % 3
+    return pd.DataFrame(
+        {
+            "price": np.array([0.5, 20.0, 1500.0])[group] * rng.lognormal(0, 0.35, n),
+            "days": np.array([20.0, 30.0, 40.0])[group] + rng.normal(0, 1, n),
+            "shelf": np.array(["open", "closed", "closed"])[group],
+        }
+    )
+
+
+def test_prices_are_compared_by_logarithms() -> None:
+    frame = articles()
+    model = SoftECM(3, random_state=0).fit(frame)
+    assert model.metric_.log_features == ["price"]
+    assert "'price' is compared by logarithms" in model.metric_reason_
+    assert model.decisions().counts()["clearly"] == 120
+    by_group = frame.groupby(model.labels_).price.apply(lambda one: np.exp(np.log(one).mean()))
+    np.testing.assert_allclose(np.sort(model.prototypes_.price[:3]), np.sort(by_group), rtol=0.05)
+    plain = SoftECM(3, metric=Mixed(log_features=None), random_state=0).fit(frame)
+    assert plain.metric_.log_features is None
+    between = [one.prototypes_.price.iloc[-1] / one.prototypes_.price.iloc[2] for one in (model, plain)]
+    assert between[0] < 0.2 < 0.4 < between[1]  # the middle between 20 and 1500: 173 by ratios, 760 by differences
+
+
+def test_it_is_the_same_fit_as_to_logarithms() -> None:
+    frame = articles()
+    by_hand = SoftECM(3, random_state=0).fit(frame.assign(price=np.log(frame.price)))
+    assert by_hand.metric_.log_features == "auto"
+    given = SoftECM(3, metric=Mixed(log_features=["price"]), random_state=0).fit(frame)
+    for model in (SoftECM(3, random_state=0).fit(frame), given):
+        np.testing.assert_allclose(model.partition_.masses, by_hand.partition_.masses, atol=1e-9)
+        np.testing.assert_allclose(np.log(model.prototypes_.price), by_hand.prototypes_.price, atol=1e-9)
+
+
+@pytest.mark.parametrize("spread", [0.5, 4.0])
+def test_equal_spread_is_not(spread: float) -> None:
+    frame = articles()
+    rng = np.random.default_rng(1)
+    frame["price"] = np.array([9.0, 60.0, 200.0])[np.arange(120) % 3] + rng.uniform(-spread, spread, 120)
+    assert SoftECM(3, random_state=0).fit(frame).metric_.log_features == "auto"
+
+
+def test_zeros_keep_a_column_as_it_is() -> None:
+    frame = articles()
+    frame.loc[4, "price"] = 0.0
+    assert SoftECM(3, random_state=0).fit(frame).metric_.log_features == "auto"
+    with pytest.raises(ValueError, match="log_features must be columns of positive numbers; got column 'price'"):
+        SoftECM(3, metric=Mixed(log_features=["price"])).fit(frame)
+
+
+def test_new_objects_and_saved_models(tmp_path: Path) -> None:
+    model = SoftECM(3, random_state=0).fit(articles())
+    model.save(tmp_path / "model.safetensors")
+    again = softecm.load_model(tmp_path / "model.safetensors")
+    new = articles(seed=5)
+    new.loc[0, "price"], new.loc[1, "price"], new.loc[2, "price"] = 0.0, -3.0, np.nan
+    found = model.predict_partition(new)
+    np.testing.assert_array_equal(again.predict_partition(new).masses, found.masses)
+    assert found.decisions().words[:2].tolist() == ["nowhere"] * 2
+    assert found.decisions().words[2] == "clearly"
+    pd.testing.assert_frame_equal(again.prototypes_, model.prototypes_)
+
+
+def test_weights_count() -> None:
+    frame = articles()
+    weights = np.ones(120)
+    weights[::2] = 3.0
+    copies = frame.loc[np.repeat(np.arange(120), weights.astype(int))].reset_index(drop=True)
+    weighted = SoftECM(3, random_state=0).fit(frame, sample_weight=weights)
+    copied = SoftECM(3, random_state=0).fit(copies)
+    np.testing.assert_allclose(weighted.prototypes_.price, copied.prototypes_.price, rtol=1e-3)
+
+
+def test_blocks_are_like_one_table() -> None:
+    dask = pytest.importorskip("dask.dataframe", reason="needs dask: pip install 'softecm[dask]'")
+    frame = articles(240)
+    whole = SoftECM(3, delta=3.0, random_state=0).fit(frame)
+    parts = SoftECM(3, delta=3.0, random_state=0).fit(dask.from_pandas(frame, npartitions=5))
+    assert parts.metric_.log_features == whole.metric_.log_features == ["price"]
+    np.testing.assert_allclose(np.sort(parts.prototypes_.price), np.sort(whole.prototypes_.price), rtol=1e-6)
