@@ -503,3 +503,18 @@ def test_some_pairs_have_intervals_of_the_level_asked_for(model, monkeypatch):
     monkeypatch.setattr(calibrating, "compared_bounds", lambda *given: levels.append(given[-1]) or whole(*given))
     calibrate(model, X, 20, level=0.5, pairs="some")
     assert levels == [0.5]
+
+
+def test_a_stable_group_that_calibration_empties_is_found_in_part():
+    groups = np.repeat([0, 1], [20, 8])
+    own = np.tile(np.eye(2)[groups], (30, 1, 1))
+    before = CredalPartition.from_hard(groups)
+    masses = before.masses.copy()
+    both = CredalPartition(np.column_stack([masses, np.zeros(28)]), FocalSets(2, ((0,), (1,), (0, 1))))
+    after = both.masses.copy()
+    after[22:] = [0, 0, 0, 1]
+    made = Calibration(
+        CredalPartition(after, both.focal_sets), both, own, 0.9, own.min(0), own.max(0), 0.0, "", masses, masses
+    )
+    assert made.cluster_stability.min() > 0.75
+    assert [cells[2] for _, _, cells in section(made).groups] == ["found again", "found again in part"]

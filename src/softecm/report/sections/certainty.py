@@ -23,6 +23,7 @@ MOST_LINES = 160  # above, lines overlap
 QUITE = 0.5  # width of an interval above which resamples disagree
 NAMED, FEW = 3, 10  # such objects, named in a sentence, and in a table
 STABLE, LOOSE = 0.75, 0.5  # Jaccard indices: above the first a group is stable; below the second, it falls apart
+STAY = 0.5  # of the objects of a stable group that must stay in it after calibration
 AGAIN, IN_PART, DISSOLVES = "found again", "found again in part", "dissolves"
 NEAR = 0.05  # differences from the intended share of refits, or from an interval's end, that don't matter
 
@@ -67,8 +68,8 @@ class Certainty(Section):
         """The results of the refits in plain words."""
         names, many = self.refits.before.focal_sets.group_names, plural(self.data.noun)
         groups: dict[str, list[str]] = {word: [] for word in (AGAIN, IN_PART, DISSOLVES)}
-        for name, value in zip(names, self.refits.cluster_stability, strict=True):
-            groups[_word(value)].append(name)
+        for name, word in zip(names, self._again, strict=True):
+            groups[word].append(name)
         stable, partial, dissolving = groups.values()
         again = f"{len(stable)} of {len(names)} groups {'is' if len(stable) == 1 else 'are'} fully"
         again = "All groups are" if len(stable) == len(names) else again if stable else "No group is fully"
@@ -114,6 +115,20 @@ class Certainty(Section):
             f"{start}, fewer than the {self.refits.level:.0%} intended: the masses are too certain, so use the intervals "
             "(columns low and high) instead."
         )
+
+    @cached_property
+    def _again(self) -> list[str]:
+        """Whether each group is found again: in part, too, if calibration leaves less than half of its objects in it."""
+        before, after = (one.decisions().clusters for one in (self.refits.before, self.refits))
+        stay = [
+            float((after[before == k] == k).mean()) if (before == k).any() else 1.0
+            for k in range(self.refits.before.n_clusters)
+        ]
+        stable = self.refits.cluster_stability
+        return [
+            DISSOLVES if value < LOOSE else AGAIN if value >= STABLE and part >= STAY else IN_PART
+            for value, part in zip(stable, stay, strict=True)
+        ]
 
     def _between(self) -> list[str]:
         """Return how many objects lie between groups, how many of these the resamples confirm, and how many they add."""
@@ -193,8 +208,9 @@ class Certainty(Section):
         """Name and colour of each group, and its stability."""
         focal = self.refits.before.focal_sets
         counts = np.bincount(self.refits.before.masses.argmax(1), minlength=focal.n_clusters + 1)[1:].tolist()
-        rows = zip(focal.group_names, set_colors(focal)[1:], counts, self.refits.cluster_stability, strict=False)
-        return [(name, color, (count, f"{value:.2f}", _word(value))) for name, color, count, value in rows]
+        stable = zip(self.refits.cluster_stability, self._again, strict=True)
+        rows = zip(focal.group_names, set_colors(focal)[1:], counts, stable, strict=False)
+        return [(name, color, (count, f"{value:.2f}", word)) for name, color, count, (value, word) in rows]
 
     def facts(self) -> Json:
         """Return the content as data."""
@@ -217,7 +233,3 @@ class Certainty(Section):
     def without_values(self, model: FittedModel) -> Json:
         """Return everything: objects have numbers instead of names."""
         return {"calibration": self.data.calibration}
-
-
-def _word(value: float) -> str:
-    return AGAIN if value >= STABLE else DISSOLVES if value < LOOSE else IN_PART
