@@ -141,6 +141,10 @@ def test_units_of_the_first_table_hold_for_the_next_unless_others_are_given() ->
     called = new.assign(**{"sugar (mg/dL)": [180.0, 72.0]}).drop(columns="sugar")
     with pytest.warns(ReadingWarning, match=r"the numbers of sugar \(mg/dL\) are converted to mmol/L"):
         assert read_table(called, like=first).data["sugar"].tolist() == [10.0, 4.0]
+    first = read_table(pd.DataFrame({"spend (USD)": np.arange(40.0) / 4, "size": np.arange(40.0) % 7}))
+    cents = pd.DataFrame({"Spend (cents)": [250, 1000], "size": [1.0, 2.0]})
+    with pytest.warns(ReadingWarning, match=r"the numbers of Spend \(cents\) are converted to USD"):
+        assert read_table(cents, like=first).data["spend (USD)"].tolist() == [2.5, 10.0]
 
 
 def test_what_marked_a_gap_in_the_first_table_does_in_the_next() -> None:
