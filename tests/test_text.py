@@ -4,7 +4,7 @@ import pytest
 
 import softecm
 from softecm import SoftECM
-from softecm._text import closest, meant, slip
+from softecm._text import closest, meant, slip, to_json
 
 X = [[0.0, 1.0], [1.0, 0.0], [5.0, 5.0], [6.0, 5.0]]
 
@@ -54,3 +54,12 @@ def test_words_that_are_like_no_other_get_no_guess():
 )
 def test_a_slip_changes_one_letter_of_one_word(written, known, words):
     assert slip(written, known) == words
+
+
+def test_json_has_null_for_what_is_no_number():
+    facts = {"NaN": [float("nan"), 1.5], "inside": {"a": float("inf"), "b": -float("inf")}, "text": "Infinity ω"}
+    assert to_json(facts) == '{"NaN": [null, 1.5], "inside": {"a": null, "b": null}, "text": "Infinity ω"}'
+    assert to_json([0.1, float("nan")], separators=(",", ":")) == "[0.1,null]"
+    facts["inside"]["c"] = facts
+    with pytest.raises(ValueError, match="Circular"):
+        to_json(facts)

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import json
 import re
 import unicodedata
 from collections.abc import Iterable, Sequence
 from difflib import get_close_matches
+from functools import partial
 
 #: Control characters of terminals (C0 and C1), and those that reverse the direction of text.
 COMMANDS = "\x00-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069"
@@ -27,9 +29,9 @@ def visible(text: str, *, lines: bool = False) -> str:
     return (HIDDEN_IN_LINES if lines else HIDDEN).sub("�", text)
 
 
-def escaped(json: str) -> str:
+def escaped(text: str) -> str:
     """Escape one line of JSON so that a terminal shows its strings safely."""
-    return HIDDEN.sub(lambda match: f"\\u{ord(match[0]):04x}", json)
+    return HIDDEN.sub(lambda match: f"\\u{ord(match[0]):04x}", text)
 
 
 def is_writable(text: str) -> bool:
@@ -158,6 +160,21 @@ def shown_size(size: float) -> str:
         if size >= unit:
             return f"{size / unit:.3g} {name}"
     return f"{size / 1e3:.3g} kB"
+
+
+def to_json(value: object, *, indent: int | None = None, separators: tuple[str, str] | None = None) -> str:
+    """Return valid JSON, with null for NaN and infinity.
+
+    Examples
+    --------
+    >>> to_json({"ratio": float("inf"), "size": 2})
+    '{"ratio": null, "size": 2}'
+    """
+    layout = partial(json.dumps, ensure_ascii=False, indent=indent, separators=separators)
+    try:
+        return layout(value, allow_nan=False)
+    except ValueError:
+        return layout(json.loads(layout(value), parse_constant=lambda _: None))
 
 
 def listed(items: Sequence[str], word: str) -> str:

@@ -4,6 +4,10 @@ import json
 from collections.abc import Callable
 from pathlib import Path
 
+import numpy as np
+import pandas as pd
+import pytest
+
 Run = Callable[..., tuple[int, str, str]]
 
 
@@ -65,3 +69,18 @@ def test_two_folders_are_compared(run: Run, two_groups: Path) -> None:
     code, _, err = run("compare", "a", "few", "-o", "x.html")
     assert code == 2
     assert "groups of different objects are matched by their spread" in " ".join(err.split())
+
+
+def test_a_group_that_vanishes_has_no_distance_in_json(run: Run) -> None:
+    rng, kind = np.random.default_rng(0), np.arange(90) % 3
+    frame = pd.DataFrame({"age": 20.0 * kind + rng.normal(0, 1, 90), "fee": 30.0 * (kind == 2) + rng.normal(0, 1, 90)})
+    frame.to_csv("all.csv", index=False)
+    frame[kind < 2].to_csv("two.csv", index=False)
+    for file, c in (("all", 3), ("two", 2)):
+        assert run("cluster", f"{file}.csv", "-c", c, "-o", file, "--n-init", 1, "-q")[0] == 0
+    for one, other, word in (("all", "two", "vanished"), ("two", "all", "appeared")):
+        code, out, err = run("compare", one, other, "--groups", "--json", "-o", f"{word}.html")
+        assert code == 0, err
+        words = {group["word"]: group["distance"] for group in json.loads(out, parse_constant=pytest.fail)["groups"]}
+        assert words[word] is None
+        assert words["same"] < 1

@@ -115,10 +115,10 @@ def test_a_new_category_one_slip_from_a_known_one_is_pointed_out(run: Run, membe
     first.to_csv("sizes.csv", index=False)
     code, _, err = run("cluster", "sizes.csv", "-c", 2, "--n-init", 2, "-o", "found", "-qf")
     assert code == 0, err
-    code, said, _ = predicted(run, first.assign(size=["lrage"] * 12 + ["tiny", *size[13:]]))
+    code, said, _ = predicted(run, first.assign(size=["lrage"] * 22 + ["tiny", *size[23:]]))
     assert code == 0, said
-    ids = ", ".join(f"M-{i}" for i in range(10))
-    assert f"('lrage' (looks like 'large') in 12: {ids} and 2 more; 'tiny' in 1: M-12)" in said
+    ids = ", ".join(f"M-{i}" for i in range(20))
+    assert f"('lrage' (looks like 'large') in 22: {ids} and 2 more; 'tiny' in 1: M-22)" in said
     assert "different from all known categories. If it is a typo, correct it in the data." in said
     _, said, _ = predicted(run, first.assign(size=["tiny", *size[1:]]))
     assert "'tiny' in 1: M-0). It counts as different" in said
@@ -136,4 +136,35 @@ def test_units_and_marks_of_missing_cells_are_those_of_the_fit(run: Run) -> None
     assert code == 0, err
     code, _, err = run("predict", "found", "days.csv", "-o", "again.csv")
     assert code == 0, err
-    pd.testing.assert_frame_equal(pd.read_csv("again.csv"), pd.read_csv("found/partition.csv"), atol=2e-6)
+    fitted = pd.read_csv("found/partition.csv")
+    pd.testing.assert_frame_equal(pd.read_csv("again.csv"), fitted, atol=2e-6)
+    own = pd.read_csv("days.csv").drop(columns="sugar")  # in another unit by the user's factor, and without the column
+    own.assign(**{"Sugar (mg/dL)": (18 * mmol).round(4)}).to_csv("renamed.csv", index=False)
+    code, out, err = run("predict", "found", "renamed.csv", "-o", "renamed-sets.csv")
+    assert code == 0, err
+    assert "the numbers of Sugar (mg/dL) are converted to mmol/L (1 mg/dL is 0.05556 mmol/L)." in " ".join(out.split())
+    assert pd.read_csv("renamed-sets.csv")["set"].tolist() == fitted["set"].tolist()
+    own.to_csv("without.csv", index=False)
+    code, out, err = run("predict", "found", "without.csv", "-o", "without-sets.csv")
+    assert code == 0, err
+    assert "not in the file: sugar; rows are compared in the other columns of the fit." in " ".join(out.split())
+    code, _, err = run("predict", "found", "without.csv", "-o", "no.csv", "--unit", "sugar=mmol/L")  # not replayed
+    assert code == 2
+    assert "has no column sugar" in " ".join(err.split())
+
+
+def test_fixed_units_of_time_are_converted_in_the_fit_and_in_new_files(run: Run) -> None:
+    rng, kind = np.random.default_rng(3), np.arange(80) % 2
+    days = 10.0 + 20 * kind + rng.normal(0, 0.5, 80)
+    lead = [f"{one / 7:.4f} wk".replace(".", ",") if i % 5 == 0 else f"{one:.3f} d" for i, one in enumerate(days)]
+    lead = [one.replace(".", ",") for one in lead]
+    frame = pd.DataFrame({"Lead time": lead, "price": 5 + kind + rng.normal(0, 0.1, 80).round(3)})
+    frame.to_csv("lead.csv", index=False, sep=";", decimal=",")
+    code, out, err = run("cluster", "lead.csv", "-c", 2, "--n-init", 2, "-o", "found")
+    assert code == 0, err
+    assert "column Lead time: 16 cells in wk are converted to d (1 wk is 7 d)." in " ".join(out.split())
+    frame.drop(columns="Lead time").assign(**{"Lead time (h)": 24 * days}).to_csv("hours.csv", index=False)
+    code, out, err = run("predict", "found", "hours.csv", "-o", "hours-sets.csv")
+    assert code == 0, err
+    assert "the numbers of Lead time (h) are converted to d (1 h is 0.04167 d)." in " ".join(out.split())
+    assert pd.read_csv("hours-sets.csv")["set"].tolist() == pd.read_csv("found/partition.csv")["set"].tolist()

@@ -1,6 +1,7 @@
 """The command line on files as people have them."""
 
 import json
+import re
 import shlex
 import signal
 import subprocess
@@ -315,3 +316,33 @@ def test_a_matrix_with_names_in_rows_and_columns_is_compared_as_one(run: Run) ->
     table.to_csv("bare.csv", index=False)
     code, out, err = run("cluster", "bare.csv", "-c", 2)
     assert (code, out.strip(), "--metric precomputed" in err) == (2, "", True)
+
+
+def test_prices_compared_by_logarithms_are_judged_by_these(run: Run) -> None:
+    rng, group = np.random.default_rng(0), np.arange(120) % 3
+    price = np.array([0.5, 2.0, 1500.0])[group] * rng.lognormal(0, 0.35, 120)
+    days, shelf = np.array([20.0, 30.0, 40.0])[group] + rng.normal(0, 1, 120), np.array(["open", "back", "back"])[group]
+    price[5] = 60_000.0
+    days[7] = 4000.0
+    frame = pd.DataFrame({"price": price, "days": days, "shelf": shelf})
+    frame.to_csv("articles.csv", index=False)
+    code, out, err = run("cluster", "articles.csv", "-c", 3, "--n-init", 2, "-o", "found", "--json")
+    assert code == 0, err
+    assert "'price' is compared by logarithms" in out
+    (said,) = [one for one in json.loads(out)["warnings"] if "as far out" in one]
+    assert re.fullmatch(
+        r"Row 8 has 4000 in column 'days', \d+ times as far out as usual\. If this is a typo, fix it\.", said
+    )
+
+
+def test_far_values_are_pointed_out_although_the_fit_takes_another_metric(run: Run) -> None:
+    rng, group = np.random.default_rng(0), np.arange(200) % 2
+    x = rng.normal(0, 5, 200)
+    y = 10 * rng.normal(size=200) + 30 * x + 400 * group
+    y[5] = 30_000.0
+    pd.DataFrame({"x": x, "y": y}).to_csv("ridges.csv", index=False)
+    code, out, err = run("cluster", "ridges.csv", "-c", 2, "-o", "found", "--json")
+    assert code == 0, err
+    assert "units of the spread within the groups" in out
+    (said,) = [one for one in json.loads(out)["warnings"] if "as far out" in one]
+    assert re.match(r"Row 6 has 30.000 in column 'y', ", said)

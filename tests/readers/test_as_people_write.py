@@ -491,6 +491,12 @@ def test_a_unit_that_few_numbers_have_is_not_guessed_at(name: str, odd: str) -> 
         ("height", ["180 cm", "1.75 m", "180cm", "5'11\"", "5 ft 11 in"], [180, 175, 180, 180.34, 180.34], "cm"),
         ("warmth", ["37 °C", "36.5 °C", "98.6 °F"], [37, 36.5, 37], "°C"),
         ("dose", ["5 mg", "7mg", "500 µg", "500 μg", "1 g"], [5, 7, 0.5, 0.5, 1000], "mg"),  # micro and Greek mu
+        (
+            "lead",
+            ["26.6 d", "0.9 wk", "2 Wochen", "3 Tage", "48 Std", "90 min", "6 h"],
+            [26.6, 6.3, 14, 3, 2, 0.0625, 0.25],
+            "d",
+        ),
         ("stay", ["1 year", "2 years", "18 months"], [1, 2, 1.5], "years"),
         ("speed (km/h)", ["10 m/s", "50", "70"], [36, 50, 70], "km/h"),
         ("cost", ["3 €", "3 EUR", "2 T€"], [3, 3, 2000], "€"),

@@ -129,6 +129,24 @@ def test_rows_without_a_value_name_the_columns_of_text_that_were_left_out(tmp_pa
     assert len(read_table(tmp_path / "t.csv", categorical="note")) == 40
 
 
+@pytest.mark.filterwarnings("ignore:.*converted to mmol:softecm.ReadingWarning")
+def test_units_of_the_first_table_hold_for_the_next_unless_others_are_given() -> None:
+    cells = ["5 mmol/L", "108 mg/dL", "7.5 mmol/L", "90 mg/dL"] * 10
+    first = read_table(pd.DataFrame({"size": np.arange(40.0) % 7, "sugar": cells}), unit="2=mmol/L=18 mg/dL")
+    new = pd.DataFrame({"sugar": ["180 mg/dL", "4 mmol/L"], "size": [1.0, 2.0]})  # its second column is another one
+    again = read_table(new, like=first)
+    assert again.data["sugar"].tolist() == [10.0, 4.0]
+    assert read_table(new, like=again).data["sugar"].tolist() == [10.0, 4.0]
+    assert read_table(new, like=first, unit="sugar=mmol/L=20 mg/dL").data["sugar"].tolist() == [9.0, 4.0]
+    called = new.assign(**{"sugar (mg/dL)": [180.0, 72.0]}).drop(columns="sugar")
+    with pytest.warns(ReadingWarning, match=r"the numbers of sugar \(mg/dL\) are converted to mmol/L"):
+        assert read_table(called, like=first).data["sugar"].tolist() == [10.0, 4.0]
+    first = read_table(pd.DataFrame({"spend (USD)": np.arange(40.0) / 4, "size": np.arange(40.0) % 7}))
+    cents = pd.DataFrame({"Spend (cents)": [250, 1000], "size": [1.0, 2.0]})
+    with pytest.warns(ReadingWarning, match=r"the numbers of Spend \(cents\) are converted to USD"):
+        assert read_table(cents, like=first).data["spend (USD)"].tolist() == [2.5, 10.0]
+
+
 def test_what_marked_a_gap_in_the_first_table_does_in_the_next() -> None:
     rows = pd.DataFrame(
         {"kind": ["pump", "fan", "nix", "mill"] * 10, "size": [1.5, 2.5, -77.0, 4.25] * 10, "on": [0.5, 1.5] * 20}

@@ -28,6 +28,14 @@ def written(tmp_path: Path, text: str, encoding: str = "utf-8") -> Path:
         ("red,big\nblue,small\nred,small\nblue,big\n", ",", False, "."),
         ("colour,size\nred,big\nblue,small\nred,small\n", ",", True, "."),
         ("?,1\na,2\nb,3\n", ",", False, "."),
+        # dissimilarities between objects with numbers as names, by the corner: empty, a word, none; the last have no names
+        (",880649,880931,12\n880649,0,3,4\n880931,3,0,5\n12,4,5,0\n", ",", True, "."),
+        ("case,880649,880931\n880649,0,3.25\n880931,3.25,0\n", ",", True, "."),
+        ("case;880649;880931\n880931;3,25;0\n880649;0;3,25\n", ";", True, ","),
+        ("880649,880931\n880649,0,3.5\n880931,3.5,0\n", ",", True, "."),
+        ("0,3,4\n3,0,5\n4,5,0\n", ",", False, "."),
+        (",3,4\n3,,5\n4,5,\n", ",", False, "."),
+        ("nan,3,4\n3,nan,5\n4,5,nan\n", ",", False, "."),
     ],
 )
 def test_delimiter_header_and_decimal_sign_are_found(

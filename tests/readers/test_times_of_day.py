@@ -56,6 +56,12 @@ def test_ratios_and_scores_are_no_times(cells: list[str]) -> None:
     assert read_times(pd.Series(cells * 9)) is None
 
 
+def test_missing_cells_do_not_count_as_times() -> None:
+    cells = [f"{8 + i % 9}:30" for i in range(20)] + ["open", "shut", "never"]
+    assert read_times(pd.Series(cells + [None] * 40)) is None
+    assert read_times(pd.Series(cells + ["9:15"] * 40)) is not None
+
+
 def test_fit_points_out_text_that_means_times() -> None:
     frame = pd.DataFrame({"at": [time.strftime("%H:%M") for time in TIMES], "size": np.arange(30) / 4})
     with warnings.catch_warnings(record=True, action="always") as caught:

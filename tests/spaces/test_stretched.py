@@ -9,7 +9,8 @@ import pytest
 
 from softecm import SoftECM
 from softecm._warnings import ReadingWarning
-from softecm.distances import Mixed
+from softecm.distances import Combined, Mixed
+from softecm.distances.auto import far_values
 from softecm.spaces.column_roles import stretched, stretched_message
 
 RNG = np.random.default_rng(0)
@@ -63,3 +64,25 @@ def test_a_fit_that_scales_by_the_spread_says_so_once_and_the_remedy_helps():
     robust = SoftECM(2, metric=Mixed(scaling="robust"), random_state=0).fit(X)
     between = [model.decisions().counts()["between"] for model in (plain, robust)]
     assert between[1] < between[0]
+
+
+def test_a_robust_scale_is_advised_only_where_the_far_value_sets_the_scale():
+    who = "row {}".format
+    table = pd.DataFrame({"size": wild()[:, 0], "colour": ["red", "blue"] * 30})
+    (own,), (plain,) = (far_values(metric, table, who) for metric in ("mixed", Mixed(weights=None)))
+    assert own.endswith("times as far out as usual. If this is a typo, fix it.")
+    assert plain == own[:-1] + "; metric=Mixed(scaling='robust') keeps it from setting the scale of the column."
+    views = {"a": table, "b": GROUPS}  # views have no automatic weights of columns
+    (in_view,) = far_values(Combined({"a": "mixed", "b": "sqeuclidean"}), views, who)
+    assert "Mixed(scaling='robust') for that view" in in_view
+
+
+def test_columns_compared_by_logarithms_are_judged_by_these():
+    price = np.exp(np.linspace(0.0, 6.0, 60))
+    price[7] = 1e6
+    table = pd.DataFrame({"name": ["a", "b"] * 30, "price": price})
+    assert len(far_values("mixed", table, str)) == 1
+    assert not far_values(Mixed(log_features=["price"]), table, str)
+    assert not far_values(Mixed(log_features=[False, True]), table, str)
+    (zero,) = far_values(Mixed(log_features=["price"]), table.assign(price=np.where(price == 1e6, 0.0, price)), str)
+    assert zero.startswith("7 has 0 in column 'price'")

@@ -106,7 +106,7 @@ def run(options: ClusterOptions) -> None:
     known, pairs = _known(request, source.loaded)
     if not values:
         source = replace(source, loaded=replace(source.loaded, ids=None))  # objects go by their row
-    choice, far_values = _metric(request, source)
+    choice = _metric(request, source)
     _check_size(source, request)
     say_understood(out, source.file, _showable(request, source.loaded), choice, source.n_objects)
     if choice.name == "precomputed" or algorithms.takes_matrices(request.algorithm):
@@ -114,8 +114,7 @@ def run(options: ClusterOptions) -> None:
     with links.muted_link_log():
         fitted = _fit(request, source, choice, err, None if pairs is None else pairs.pairs)
     if source.is_whole:
-        codes = groups_of_codes(choice, source.loaded, fitted.model)
-        of_data = (*far_values, *codes)
+        of_data = _remarks_on_data(request, choice, source.loaded, fitted)
         no_groups = request.count is None and fitted.model.partition_.n_clusters == 1  # to be said first
         remarks = (*fitted.warnings, *of_data) if no_groups else (*of_data, *fitted.warnings)
         fitted = replace(fitted, warnings=remarks)
@@ -157,12 +156,20 @@ def _known(request: Request, loaded: Loaded) -> tuple[links.KnownGroups | None, 
     return known, None if file is None else links.read_links(file, loaded, known)
 
 
-def _metric(request: Request, source: ObjectSource) -> tuple[MetricChoice, tuple[str, ...]]:
-    """The metric, and what makes it a poor choice."""
+def _metric(request: Request, source: ObjectSource) -> MetricChoice:
     if not request.is_default:
-        return algorithms.metric_for(request.algorithm, source.loaded), ()
-    choice = metric_for(request.options.settings, source.loaded, request.count)
-    return choice, far_value_remarks(choice, source.loaded)
+        return algorithms.metric_for(request.algorithm, source.loaded)
+    return metric_for(request.options.settings, source.loaded, request.count)
+
+
+def _remarks_on_data(request: Request, choice: MetricChoice, loaded: Loaded, fitted: FittedFile) -> tuple[str, ...]:
+    """What makes the metric a poor choice, and groups made of codes for missing cells."""
+    codes = groups_of_codes(choice, loaded, fitted.model)
+    if not request.is_default:
+        return codes
+    learned = fitted.model.model_.metric  # it knows which columns are compared by logarithms
+    choice = replace(choice, metric=learned) if learned.name == choice.name else choice
+    return (*far_value_remarks(choice, loaded), *codes)
 
 
 def _showable(request: Request, loaded: Loaded) -> Loaded:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 import re
 from collections.abc import Mapping, Sequence
@@ -13,7 +12,7 @@ import numpy as np
 from rich.table import Table
 from rich.text import Text
 
-from softecm._text import meant
+from softecm._text import meant, to_json
 from softecm.cli.commands import ExplainOptions
 from softecm.cli.problems import Problem, mendable
 from softecm.cli.result_folder import ResultFolder
@@ -167,5 +166,5 @@ def _write(tree: ExplanationTree, path: Path, kind: str) -> None:
         figure.savefig(path, format=kind[1:], dpi=150, bbox_inches="tight")
         return
     rules = f"{tree.export_text()}\n{tree.summary()}"
-    text = json.dumps(tree.to_dict(), ensure_ascii=False, indent=1) if kind == ".json" else rules
+    text = to_json(tree.to_dict(), indent=1) if kind == ".json" else rules
     path.write_text(text + "\n", encoding="utf-8")

@@ -147,13 +147,16 @@ def _as_trained(estimator: SoftECM, model: Path, options: ReadOptions) -> ReadOp
     ids = [column.name for column in known if column.kind == "id"]
     written = {column.name: column.written for column in known if column.written}
     expected = replace(
-        expected, id_column=ids[0] if ids else None, written=written, known=tuple(column.name for column in known)
+        expected,
+        id_column=ids[0] if ids else None,
+        written=written,
+        known=tuple(column.name for column in known),
+        unit=first.unit,
     )
     return replace(
         options,
         missing=options.missing or first.missing,
         names=options.names or first.names,
-        unit=options.unit or first.unit,
         time=options.time or first.time,  # of the series beside a table
         value=options.value or first.value,
         channel=options.channel or first.channel,

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Required, TypedDict, cast, get_type_hints
 
 import numpy as np
 
+from softecm._text import to_json
 from softecm.belief import CredalPartition, FocalSets
 from softecm.belief.assignments import CLEAR
 from softecm.cli.problems import Problem, mendable
@@ -90,7 +91,7 @@ def write_csv(frame: object, target: object) -> None:
 
 def write_json(value: Mapping[str, object], path: Path) -> None:
     """Readable JSON."""
-    write_text(path, json.dumps(value, ensure_ascii=False, indent=1, allow_nan=False) + "\n")
+    write_text(path, to_json(value, indent=1) + "\n")
 
 
 class Summary(TypedDict, total=False):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -12,7 +11,7 @@ from rich.segment import Segment
 from rich.table import Table
 from rich.text import Text
 
-from softecm._text import escaped, grouped, number_of, visible
+from softecm._text import escaped, grouped, number_of, to_json, visible
 from softecm.belief import FocalSets
 from softecm.cli.options import INVOCATION
 from softecm.plots import set_colors
@@ -58,7 +57,7 @@ class _Cleaned:
 def print_json(facts: Mapping[str, object]) -> None:
     """Where machines asked for it, one JSON object, which a terminal shows unharmed, too."""
     if INVOCATION.get().machine:
-        print(escaped(json.dumps(facts, ensure_ascii=False, allow_nan=False)))
+        print(escaped(to_json(facts)))
 
 
 def counts_table(focal: FocalSets, counts: Sequence[int], most: int = 14) -> Table:

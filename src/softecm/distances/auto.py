@@ -36,6 +36,7 @@ from softecm.spaces.column_roles import (
 from softecm.spaces.columns import Name
 from softecm.spaces.magnitudes import Code, codes_in
 from softecm.spaces.raw import Kind, RawData, raw_data, refuse_columns
+from softecm.spaces.tables import positions
 
 logger = logging.getLogger("softecm")
 
@@ -302,8 +303,12 @@ def far_values(metric: Any, X: object, who: Callable[[int], str]) -> tuple[str, 
     far: list[Stretched] = []
     for name, part, data in views:
         codes += codes_in(_numbers(part, data))
-        if part == Mixed.name or getattr(part, "scaling", None) == "std":  # a Mixed whose scaling is not robust
-            far += [replace(one, view=name) for one in stretched(data)]
+        mixed = Mixed() if part == Mixed.name else part
+        if getattr(mixed, "scaling", None) == "std":  # a Mixed whose scaling is not robust
+            logs, names = mixed.make_space().options.log_features, [cells.name for cells in data.table().columns]
+            has_scale = parts is not None or mixed.weights != "auto"  # automatic weights clip far values
+            found = stretched(data, positions(logs, names, "log_features"))
+            far += [replace(one, view=name, sets_scale=has_scale) for one in found]
     if not codes and not far:
         return ()
     known = {(column, code.value) for code in codes for column in code.columns}

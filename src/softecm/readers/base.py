@@ -70,6 +70,7 @@ class Expected:
     gaps: bool = False  # whether cells may be missing
     known: tuple[str, ...] = ()  # all columns of the first file
     optional: tuple[str, ...] = ()  # columns without weight in the fit
+    unit: tuple[str, ...] = ()  # the user's units for the first file
 
     def unused(self, columns: Sequence[str]) -> list[str]:
         """Return the columns that neither the model nor its file had."""

@@ -51,13 +51,14 @@ def read_times(column: pd.Series, *, known: bool = False) -> ParsedNumbers | Non
     import pandas as pd
 
     own = values_among(column, dt.time)
-    own = own.map(lambda time: hours(time.isoformat()))
+    own = own.map(lambda time: hours(time.isoformat())).astype("float64")
     text = as_text(column.drop(own.index))
     if not len(own) and not text.iloc[:SAMPLE].map(TIME.fullmatch).any():
         return None  # fast
-    values = pd.concat([own, text.map({cell: hours(cell) for cell in text.unique()})]).astype("float64")
+    values = pd.Series(np.nan, column.index)
+    values[own.index], values[text.index] = own, text.map({cell: hours(cell) for cell in text.unique()})
     odd = text[values[text.index].isna()]
     differ = known or len(set(values.dropna() // 1)) > 1
-    if not differ or not are_few(odd, len(values)):
+    if not differ or not are_few(odd, len(own) + len(text)):
         return None
-    return ParsedNumbers(values.reindex(column.index), WRITTEN, odd, text[:0], decimals=False)
+    return ParsedNumbers(values, WRITTEN, odd, text[:0], decimals=False)

@@ -102,6 +102,8 @@ class FileContext:
         decimal = signs(options.decimal, options.thousands)[0] or sheet.decimal
         levels = levels_by_column(path, list(frame.columns), options.ordinal)
         units = unit_choices(path, list(frame.columns), options.unit)
+        if options.expected is not None and not units:  # this file may lack columns of the first
+            units = unit_choices(path, options.expected.known or list(frame.columns), options.expected.unit)
         first = str(frame.columns[0])
         context = FileContext(
             path, options, sheet.text, first, decimal, formats, levels=levels, units=units, frame=frame

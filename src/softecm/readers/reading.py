@@ -131,8 +131,9 @@ def _as_before(like: Loaded, options: ReadOptions) -> ReadOptions:
     ids = next((c.name for c in like.columns if c.kind == "id"), None)
     written = {c.name: c.written or Written() for c in attributes}
     known, gaps = tuple(c.name for c in like.columns), bool(like.gaps) or like.categories
-    expected = Expected(tuple(kinds.values()), tuple(kinds), ids, written, gaps, known)
-    said = {name: getattr(options, name) or getattr(like.options, name) for name in ("missing", "names", "unit")}
+    unit = like.options.unit or (like.options.expected.unit if like.options.expected else ())
+    expected = Expected(tuple(kinds.values()), tuple(kinds), ids, written, gaps, known, unit=unit)
+    said = {name: getattr(options, name) or getattr(like.options, name) for name in ("missing", "names")}
     return replace(options, **said, expected=expected)
 
 

@@ -392,7 +392,8 @@ def _header(rows: Sequence[Sequence[str]], missing: Sequence[str]) -> bool:
     if len(rows) < 2:
         return bool(rows) and not any(_is_number(cell) for cell in rows[0])
     first = [cell.strip() for cell in rows[0]]
-    if _years_across(rows) or (_counts_across(first) and not any(map(_counts_across, rows[1:]))):
+    counts = _counts_across(first) and not any(map(_counts_across, rows[1:]))
+    if counts or _years_across(rows) or _names_its_rows(rows):
         return True
     if any(_is_number(cell) or cell == "?" for cell in first):
         return False
@@ -404,6 +405,14 @@ def _header(rows: Sequence[Sequence[str]], missing: Sequence[str]) -> bool:
     return not repeated and not any(
         name in {cell.strip() for cell in column} for name, column in zip(first, columns, strict=False)
     )
+
+
+def _names_its_rows(rows: Sequence[Sequence[str]]) -> bool:
+    """Whether the first line repeats the first column below it, as in a matrix whose objects have numbers as names."""
+    first, below = [cell.strip() for cell in rows[0]], [row[0].strip() for row in rows[1:]]
+    corner, names = (first[0], first[1:]) if len(first) == len(rows[1]) else ("", first)  # R omits the corner
+    on_diagonal = _is_number(corner) or (corner in MISSING and rows[1][1:2] == rows[0][:1])  # no names at all
+    return len(below) == len(set(below)) > 1 and not on_diagonal and set(below) <= set(names)
 
 
 def _years_across(rows: Sequence[Sequence[str]]) -> bool:

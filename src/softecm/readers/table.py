@@ -48,7 +48,7 @@ from softecm.readers.hints import typo_hints
 from softecm.readers.numbers import are_few_of
 from softecm.readers.rows import without_total
 from softecm.readers.steps import step_hint
-from softecm.readers.units import Conversion, as_in_fit, unit_in_name
+from softecm.readers.units import Conversion, UnitChoice, as_in_fit, unit_in_name
 from softecm.readers.wide import wide_hint
 
 if TYPE_CHECKING:
@@ -137,7 +137,7 @@ class _Table:
         if options.id_column is None and _names_objects(frame, expected):
             options = replace(options, id_column=expected.id_column)
         aside = [*options.classes, *([options.id_column] if options.id_column is not None else [])]
-        frame, converted = _renamed_units(frame, expected)
+        frame, converted = _renamed_units(frame, context, expected)
         wanted = expected.among(context.path, [name for name in frame.columns if name not in aside])
         unused = [short(name) for name in expected.unused(list(frame.columns)) if name not in aside]
         if unused:
@@ -275,7 +275,9 @@ class _Renamed:
         return Understood(values, described, (remark, *understood.remarks))
 
 
-def _renamed_units(frame: pd.DataFrame, expected: Expected) -> tuple[pd.DataFrame, dict[str, _Renamed]]:
+def _renamed_units(
+    frame: pd.DataFrame, context: FileContext, expected: Expected
+) -> tuple[pd.DataFrame, dict[str, _Renamed]]:
     """Return the table with the fit's names for columns in another unit, and how to convert these.
 
     A column whose cells have a unit of their own is converted by that.
@@ -284,15 +286,16 @@ def _renamed_units(frame: pd.DataFrame, expected: Expected) -> tuple[pd.DataFram
     converted: dict[str, _Renamed] = {}
     names: dict[str, str] = {}
     for name, kind in zip(expected.names or (), expected.kinds, strict=False):
-        unit = expected.written.get(name, Written()).unit or unit_in_name(name)
-        if name in columns or kind != "number" or not unit:
+        written = expected.written.get(name, Written()).unit or unit_in_name(name)
+        choice = context.units.get(name) or UnitChoice(written)
+        if name in columns or kind != "number" or not choice.unit:
             continue
-        found = as_in_fit(name, unit, expected.unused(columns))
+        found = as_in_fit(name, choice, expected.unused(columns))
         if found is not None and found[0] not in names:
             column, way = found
             names[column] = name
             if is_plain(frame[column], "iuf") or not frame[column].astype(str).str.contains(OWN_UNIT).any():
-                converted[name] = _Renamed(column, unit_in_name(column), unit, way)
+                converted[name] = _Renamed(column, unit_in_name(column), choice.unit, way)
     return (frame.rename(columns=names) if names else frame), converted
 
 

@@ -26,10 +26,12 @@ SCALES: tuple[Mapping[str, float], ...] = (
     | dict.fromkeys(("mi", "mile", "miles"), 1609.344),
     {"mm²": 1e-6, "cm²": 1e-4, "m²": 1, "km²": 1e6, "ha": 1e4, "sqm": 1, "qm": 1, "sqft": 0.09290304},
     {"µL": 1e-6, "mL": 1e-3, "cL": 0.01, "dL": 0.1, "L": 1, "hL": 100, "m³": 1e3},
-    {"ns": 1e-9, "µs": 1e-6, "ms": 1e-3, "d": 86400, "day": 86400, "days": 86400, "week": 604800, "weeks": 604800}
-    | dict.fromkeys(("s", "sec", "secs", "second", "seconds"), 1)
-    | dict.fromkeys(("min", "mins", "minute", "minutes"), 60)
-    | dict.fromkeys(("h", "hr", "hrs", "hour", "hours"), 3600),
+    {"ns": 1e-9, "µs": 1e-6, "ms": 1e-3}
+    | dict.fromkeys(("s", "sec", "secs", "second", "seconds", "Sek", "Sekunde", "Sekunden"), 1)
+    | dict.fromkeys(("min", "mins", "minute", "minutes", "Minuten"), 60)
+    | dict.fromkeys(("h", "hr", "hrs", "hour", "hours", "Std", "Stunde", "Stunden"), 3600)
+    | dict.fromkeys(("d", "day", "days", "Tag", "Tage", "Tagen"), 86400)
+    | dict.fromkeys(("wk", "wks", "week", "weeks", "Woche", "Wochen"), 604800),
     dict.fromkeys(("month", "months"), 1) | dict.fromkeys(("year", "years", "yr", "yrs"), 12),
     {"J": 1, "kJ": 1e3, "MJ": 1e6, "cal": 4.184, "kcal": 4184, "Wh": 3600, "kWh": 3.6e6, "MWh": 3.6e9},
     {"mW": 1e-3, "W": 1, "kW": 1e3, "MW": 1e6},
@@ -173,16 +175,16 @@ def unit_in_name(name: str) -> str:
     return match[1] if match and (known_unit(match[1]) or match[1].casefold() in CENTS) else ""
 
 
-def as_in_fit(name: str, unit: str, columns: Sequence[str]) -> tuple[str, Conversion] | None:
+def as_in_fit(name: str, choice: UnitChoice, columns: Sequence[str]) -> tuple[str, Conversion] | None:
     """Return the column that is one of the fit's in another unit, by its name, and the conversion; None if none is.
 
     Examples
     --------
-    >>> as_in_fit("spend", "£", ["visits", "spend (pence)"]), as_in_fit("spend (USD)", "", ["Spend (cents)"])
-    (('spend (pence)', Conversion(factor=0.01, shift=0.0)), ('Spend (cents)', Conversion(factor=0.01, shift=0.0)))
+    >>> as_in_fit("spend", UnitChoice("£"), ["visits", "spend (pence)"])
+    ('spend (pence)', Conversion(factor=0.01, shift=0.0))
     """
     for column in columns:
-        way = conversion(unit_in_name(column), unit or unit_in_name(name))
+        way = choice.conversion(unit_in_name(column))
         if way is not None and _without_unit(column) == _without_unit(name):
             return column, way
     return None

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -13,7 +12,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from softecm._atomic import write_text
-from softecm._text import plural
+from softecm._text import plural, to_json
 from softecm.belief import CredalPartition
 from softecm.belief.assignments import CLEAR
 from softecm.explain import ExplanationTree, Profiles
@@ -161,7 +160,7 @@ class ReportData:
 def text_for(data: ReportData, path: str | os.PathLike[str]) -> str:
     """Return the content of a file with this name: the page, or its data as JSON."""
     if os.fspath(path).lower().endswith(".json"):
-        return json.dumps(data.facts, ensure_ascii=False, indent=1, allow_nan=False) + "\n"
+        return to_json(data.facts, indent=1) + "\n"
     return data.html
 
 

@@ -285,10 +285,11 @@ class Stretched:
     value: Cell
     times: float  # its distance from the middle of the quartiles, which are at 1
     view: str = ""  # the column's view, if objects have several
+    sets_scale: bool = True  # whether it is in the unit of the column
 
 
-def stretched(X: object) -> list[Stretched]:
-    """Return the columns of a table stretched by few values, the most stretched first.
+def stretched(X: object, logs: Collection[int] = ()) -> list[Stretched]:
+    """Return the columns of a table stretched by few values, the most stretched first; ``logs`` are compared by logarithms.
 
     Few means one cell in a hundred, at least one. They stretch a column if they make up more than three quarters of its
     variance and its quartiles differ, so that scaling by them would help.
@@ -299,7 +300,8 @@ def stretched(X: object) -> list[Stretched]:
     >>> [(one.column, one.row, one.value) for one in found]
     [(0, 40, 700.0)]
     """
-    columns = [one for cells in read_table(X).columns if (one := _furthest(cells)) is not None]
+    found = (_furthest(cells, log=j in logs) for j, cells in enumerate(read_table(X).columns))
+    columns = [one for one in found if one is not None]
     return sorted(columns, key=lambda one: -one.times)
 
 
@@ -311,20 +313,21 @@ def stretched_message(columns: list[Stretched], who: Callable[[int], str]) -> st
     more = f" (and {others} more such column{'s' if others > 1 else ''})" if others else ""
     where = column_label(first.column) + (f" of {first.view!r}" if first.view else "")
     remedy = worded(f"{ROBUST} for that view" if first.view else f"metric={ROBUST}", option("scale", "robust"))
+    keeps = f"; {remedy} keeps it from setting the scale of the column" if first.sets_scale else ""
     return (
         f"{who(first.row)} has {value} in {where}{more}, {first.times:.0f} times as far out as usual. If this is a typo, "
-        f"fix it; {remedy} keeps it from setting the scale of the column."
+        f"fix it{keeps}."
     )
 
 
-def _furthest(cells: Cells) -> Stretched | None:
+def _furthest(cells: Cells, *, log: bool) -> Stretched | None:
     if cells.kind not in SCALED:
         return None
     numbers = cells.numbers(cells.kind)
     rows = np.flatnonzero(~np.isnan(numbers))
     if len(rows) < LEAST:
         return None
-    values = numbers[rows]
+    values = np.log(np.maximum(numbers[rows], np.finfo(np.float64).tiny)) if log else numbers[rows]
     low, middle, high = _quartiles(values)
     off = np.abs(values - middle)
     few = max(1, len(off) // FEW)

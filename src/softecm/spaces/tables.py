@@ -40,7 +40,7 @@ from softecm.spaces.raw import RawTable, read_table
 if TYPE_CHECKING:
     from sklearn.base import BaseEstimator
 
-SHOWN_COLUMNS, SHOWN_VALUES, SHOWN_ROWS = 5, 10, 10  # of those with an unseen category
+SHOWN_COLUMNS, SHOWN_VALUES, SHOWN_ROWS = 5, 10, 20  # of those with an unseen category
 FEW_VALUES, FEWER_ROWS = 3, 3  # rows listed for each of more values
 
 T = TypeVar("T")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import base64
-import json
 import math
 from dataclasses import dataclass
 from functools import cached_property
@@ -12,6 +11,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias
 import numpy as np
 from numpy.typing import ArrayLike
 
+from softecm._text import to_json
 from softecm.plots.style import set_colors
 
 if TYPE_CHECKING:
@@ -105,7 +105,7 @@ def finite(value: float) -> float | None:
 
 def to_script(value: object) -> str:
     """Return JSON that is safe inside a script element: nothing can end the element."""
-    text = json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+    text = to_json(value, separators=(",", ":"))
     for sign in "<>&\u2028\u2029":
         text = text.replace(sign, f"\\u{ord(sign):04x}")
     return text
