@@ -2,15 +2,18 @@
 
 import math
 import re
+from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
 import pytest
+import torch
+from sklearn.metrics import pairwise_distances
 
 from softecm import ECM, ECMdd, MECMdd, NowhereWarning, SoftECM
 from softecm.algorithms.base import EvidentialClusterer
 from softecm.datasets import make_blobs
-from softecm.distances import Cosine, Hamming, Mixed, SquaredEuclidean
+from softecm.distances import Cosine, Hamming, Mixed, Precomputed, SquaredEuclidean
 from softecm.fit.stages import outlying
 
 
@@ -78,12 +81,30 @@ def test_texts_that_share_nothing_with_a_topic_belong_nowhere() -> None:
 
 def test_delta_lies_midway_between_the_end_of_the_clusters_and_nothing_in_common() -> None:
     space = SoftECM(2, random_state=0).fit(make_blobs(20, n_clusters=2, random_state=0).data).model_.space
-    wide, narrow, beyond_all = (outlying(median, 0.1, Cosine(), space) for median in (0.5, 0.1, 0.9))
+    objects = SimpleNamespace(space=space, x=None)
+    wide, narrow, beyond_all = (outlying(median, 0.1, Cosine(), objects) for median in (0.5, 0.1, 0.9))
     assert wide == pytest.approx(math.sqrt(((0.5 + 2 * 0.14826) ** 2 + 1) / 2))
     assert narrow == pytest.approx(math.sqrt(((0.1 + 2 * 0.14826) ** 2 + 1) / 2))
-    assert outlying(0.1, 0.01, Cosine(), space) == pytest.approx(0.1 + 5 * 0.014826)
+    assert outlying(0.1, 0.01, Cosine(), objects) == pytest.approx(0.1 + 5 * 0.014826)
     assert beyond_all == pytest.approx(0.9 + 5 * 0.14826)
-    assert outlying(0.5, 0.1, SquaredEuclidean(), space) == pytest.approx(0.5 + 5 * 0.14826)
+    assert outlying(0.5, 0.1, SquaredEuclidean(), objects) == pytest.approx(0.5 + 5 * 0.14826)
+
+
+def test_objects_as_far_from_all_as_can_be_belong_nowhere() -> None:
+    """A matrix of shares in common: 1 is the largest dissimilarity, and most pairs have it."""
+    rng = np.random.default_rng(0)
+    tags = np.zeros((64, 70), dtype=bool)
+    for i in range(60):
+        tags[i, 20 * (i % 3) : 20 * (i % 3) + 20] = rng.random(20) < 0.5
+    for i in range(60, 64):
+        tags[i, 2 * i - 60 : 2 * i - 58] = True  # nothing in common with any other
+    d = pairwise_distances(tags, metric="jaccard")
+    assert (d.max(), (d[60:] == 1).mean(1).tolist()) == (1.0, [63 / 64] * 4)
+    model = SoftECM(3, metric="precomputed", random_state=0).fit(d)
+    assert np.flatnonzero(model.decisions().words == "nowhere").tolist() == [60, 61, 62, 63]
+    assert Precomputed().unrelated(torch.from_numpy(d)) == 1.0
+    line = torch.arange(30.0).double()
+    assert Precomputed().unrelated((line[:, None] - line).abs()) == math.inf  # one pair is farthest apart
 
 
 def letters(words: list[str]) -> np.ndarray:

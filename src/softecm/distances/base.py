@@ -256,8 +256,6 @@ class SemiMetric(Savable, ABC):
     gpu: ClassVar[bool] = True
     #: The power of a length that ``d`` is proportional to: 2 for squared distances, 1 for a true metric.
     degree: ClassVar[float] = 2.0
-    #: The distance of two unrelated objects, if there is an upper limit.
-    unrelated: ClassVar[float] = math.inf
     #: Whether objects may also be sparse rows (``softecm.spaces.sparse.SparseRows``), which stay sparse.
     sparse: ClassVar[bool] = False
     #: Whether fits may run mostly in single precision: its kernels support this with little loss.
@@ -330,6 +328,10 @@ class SemiMetric(Savable, ABC):
     def scale_power(self, x: Any) -> float:
         """Return the power of these objects' distances in which typical deviations are measured; by default the root."""
         return 0.5
+
+    def unrelated(self, x: Any) -> float:
+        """Return the distance of unrelated objects, if there is an upper limit that many of these objects reach."""
+        return math.inf
 
     def step(self, space: Space) -> float:
         """Return what differing in an all-or-nothing attribute adds to a distance; 0 if all attributes differ by degrees."""

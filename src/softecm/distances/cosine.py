@@ -53,12 +53,15 @@ class Cosine(SemiMetric):
 
     name = "cosine"
     sparse = True
-    unrelated = 1.0
 
     @property
     def closed_form(self) -> MeanDirections:
         """Barycentres are mean directions."""
         return MeanDirections()
+
+    def unrelated(self, x: Tensor | SparseRows) -> float:
+        """Return 1, the distance of directions at a right angle."""
+        return 1.0
 
     def pairwise(self, x: Tensor | SparseRows, v: Tensor) -> Tensor:
         """Return distances from differences of directions, exact if two directions agree."""

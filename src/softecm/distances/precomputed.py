@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import torch
@@ -14,6 +15,7 @@ from softecm.spaces.dissimilarities import Dissimilarities
 COMPARED = 50  # objects in the sample
 BROKEN = 0.01  # tolerated share of pairs that violate the triangle inequality
 ROUNDING = 1e-6
+MANY = 0.05  # share of the pairs
 
 
 @dataclass(frozen=True)
@@ -32,6 +34,11 @@ class Precomputed(SemiMetric):
     def scale_power(self, x: Tensor) -> float:
         """Return 1 if the dissimilarities satisfy the triangle inequality, as lengths do, else 0.5, as for squares."""
         return 1.0 if x.shape[0] == x.shape[1] and keeps_triangles(x) else 0.5
+
+    def unrelated(self, x: Tensor) -> float:
+        """Return the largest dissimilarity, if many pairs have it: words without a common letter, for instance."""
+        largest = x.max()
+        return float(largest) if float((x >= (1.0 - ROUNDING) * largest).double().mean()) >= MANY else math.inf
 
 
 def keeps_triangles(d: Tensor) -> bool:

@@ -322,7 +322,7 @@ def own_model(objects: Objects[object], shape: GroupShape, chosen: Settings, *, 
     if chosen.finds_sets:
         focal = _neighbours(singles, objects.second_nearest(singles))
     if chosen.finds_delta:
-        delta = outlying(*objects.nearest_spread(singles), singles.metric, objects.space)
+        delta = outlying(*objects.nearest_spread(singles), singles.metric, objects)
     return _model(objects, shape, chosen, focal, delta)
 
 

@@ -222,7 +222,7 @@ def _clusters_first(fit: Fit, last: PrototypeModel, past: Past) -> Outcome:
         median, mad = objects.nearest_spread(here)
         share = objects.weight / (past.weight + objects.weight)
         both = (1.0 - share) * past.median + share * median, (1.0 - share) * past.mad + share * mad
-        delta = outlying(*both, here.metric, objects.space) or last.delta
+        delta = outlying(*both, here.metric, objects) or last.delta
     if settings.finds_sets:
         held = past.held.numpy() + objects.second_nearest(here)
         focal = neighbours(fit, single, held)

@@ -45,7 +45,7 @@ from softecm.fit.prepare import Draw, Objects, Version
 from softecm.fit.settings import GAIN, PrototypeModel, Settings
 from softecm.objective.problem import Exact
 from softecm.optim import Accelerated, Descent, Solver
-from softecm.spaces.base import Encoded, Space
+from softecm.spaces.base import Encoded
 
 BETA = 1.2  # of the first stage, whatever that of the last run, so that a whole grid has the same delta and sets
 SOFTER = (1.05, 1.02, 1.01)  # tried if that pulls clusters together
@@ -346,7 +346,7 @@ def robust_delta(fit: Fit, objects: Objects[object], single: Outcome, first: flo
     delta = beyond(median, mad, deviations, power)
     if delta < LEAST * first:
         return first
-    return outlying(median, mad, model.metric, objects.space, power) if deviations == OUTLYING else delta
+    return outlying(median, mad, model.metric, objects, power) if deviations == OUTLYING else delta
 
 
 def beyond(median: float, mad: float, deviations: float, power: float = 0.5) -> float:
@@ -365,17 +365,18 @@ def beyond(median: float, mad: float, deviations: float, power: float = 0.5) -> 
     return float(distance ** (0.5 / power))
 
 
-def outlying(median: float, mad: float, metric: SemiMetric, space: Space, power: float = 0.5) -> float:
+def outlying(median: float, mad: float, metric: SemiMetric, objects: Objects[object], power: float = 0.5) -> float:
     """Return the limit of outliers: five deviations beyond the median, and at least one category.
 
     If most objects have all categories of their group, deviations are near 0, and one that differs in a single category
     would be an outlier. If objects can be maximally different, as directions can, five deviations may exceed that
     limit: then delta is midway between the limit and where nearly all objects end.
     """
-    one_category = float(median ** (0.5 / power)) + math.sqrt(metric.step(space))
+    one_category = float(median ** (0.5 / power)) + math.sqrt(metric.step(objects.space))
     delta = max(beyond(median, mad, OUTLYING, power), one_category)
     end = float((median + ENDING * MAD * mad) ** (1.0 / power))
-    return min(delta, math.sqrt((end + metric.unrelated) / 2.0)) if end < metric.unrelated else delta
+    unrelated = metric.unrelated(objects.x)
+    return min(delta, math.sqrt((end + unrelated) / 2.0)) if end < unrelated else delta
 
 
 def neighbours(fit: Fit, single: Outcome, held: NDArray[np.float64] | None = None) -> FocalSets:
