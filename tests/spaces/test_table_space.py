@@ -11,7 +11,7 @@ import torch
 
 from softecm import SoftECM, load_model
 from softecm.distances import Hamming, Mixed
-from softecm.spaces.columns import ArrayCells
+from softecm.spaces.columns import ArrayCells, Positions
 from softecm.spaces.encoded import EncodedTable
 from softecm.spaces.raw import read_table
 
@@ -345,3 +345,9 @@ def test_columns_that_are_not_scaled_count_as_they_are_and_dates_in_days() -> No
     model = SoftECM(2, metric=Mixed(scaling="none"), n_init=1, random_state=0).fit(table)
     scales = {column.name: column.scale for column in model.model_.space.columns}
     assert scales == {"a": 1.0, "when": 86_400e6}
+
+
+def test_truths_in_other_languages() -> None:
+    place = Positions(["ja", "nein"], unseen=-2)
+    assert [place[value] for value in (1, False, "J", "N", "yes", "maybe")] == [0, 1, 0, 1, 0, -2]
+    assert Positions(["N", "S"], unseen=-2)[True] == -2  # not two truths

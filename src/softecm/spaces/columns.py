@@ -31,8 +31,8 @@ TEMPORAL = ("date", "datetime", "duration")
 LOWEST = 20.0  # scales below the centre: the logarithm of a number that has none
 NORMAL_IQR = 1.3489795003921634  # interquartile range of a standard normal variable
 
-TRUTHS = {"true": True, "yes": True, "y": True, "t": True, "1": True}
-TRUTHS |= {"false": False, "no": False, "n": False, "f": False, "0": False}
+TRUTHS = dict.fromkeys(("true", "yes", "y", "t", "1", "ja", "j", "wahr", "oui", "vrai", "si", "sí", "sì"), True)
+TRUTHS |= dict.fromkeys(("false", "no", "n", "f", "0", "nein", "falsch", "non", "faux"), False)
 
 Key = TypeVar("Key", bound=Hashable)
 Name: TypeAlias = str | int  # of a column; its position in an array
