@@ -90,6 +90,16 @@ def test_objects_in_another_group_than_their_label_are_named(run, table):
     assert labels()["p30"] == "small"
 
 
+def test_a_labelled_object_in_no_group_is_named(run, table):
+    table.loc[0, ["a", "b"]] = 60.0
+    table.to_csv("t.csv", index=False)
+    (warning,) = (text for text in cluster(run, "-c", 3, "--known", "group")["warnings"] if "labelled" in text)
+    assert warning.startswith(
+        "14 of 15 labelled objects are in the group of their label (column group); not: p0 (small, "
+    )
+    assert "but in no group). This may be a mistake in the column" in warning
+
+
 def test_a_label_without_an_object_in_a_group_of_its_own_names_none(run, table):
     changed(table.assign(group=""), p0="one", p3="two")  # both are small
     summary = cluster(run, "-c", 3, "--known", "group", "--link-weight", 1e-6)

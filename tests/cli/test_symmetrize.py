@@ -80,12 +80,38 @@ def test_several_matrices_are_symmetrized_each(run, files):
             r"symmetrize is for a square matrix of numbers; .* has 8 objects with 2 columns to cluster by",
         ),
         ("series.npy", "mean", r"symmetrize is for a square matrix of numbers; .* has 6 series to cluster by: leave"),
-        ("upside_down.csv", "max", r"in the order of its columns; got row town 5 where column town 0 is"),
     ],
 )
 def test_what_is_no_matrix_is_refused(files, file, way, sentence):
     with pytest.raises(ReadError, match=sentence):
         read_table(files / file, symmetrize=way)
+
+
+@pytest.mark.parametrize("way", COMBINED)
+def test_columns_are_ordered_like_rows(files, way):
+    loaded = read_table(files / "upside_down.csv", symmetrize=way)
+    assert loaded.names == list(loaded.data.columns) == NAMES[::-1]
+    np.testing.assert_array_equal(loaded.data.to_numpy(), COMBINED[way][::-1, ::-1])
+
+
+def test_one_direction_is_enough(run, files):
+    gaps = pd.DataFrame(THERE, index=NAMES, columns=NAMES)
+    gaps.iloc[1, 4] = gaps.iloc[5, 0] = None
+    gaps.to_csv("gaps.csv")
+    filled = COMBINED["mean"].copy()
+    filled[1, 4] = filled[4, 1] = THERE[4, 1]
+    filled[0, 5] = filled[5, 0] = THERE[0, 5]
+    np.testing.assert_array_equal(read_table("gaps.csv", symmetrize="mean").data.to_numpy(), filled)
+    code, _, err = run("cluster", "gaps.csv", "-c", 2)
+    told = "2 empty cells, the first from town 1 to town 4: --symmetrize mean takes the other direction for these."
+    assert (code, told in " ".join(err.split())) == (2, True)
+    code, out, err = run("cluster", "gaps.csv", "-c", 2, "--symmetrize", "mean", "--json")
+    assert (code, json.loads(out)["understood"]["both directions"]) == (0, "their mean"), err
+    gaps.iloc[4, 1] = None
+    gaps.to_csv("gaps.csv")
+    code, _, err = run("cluster", "gaps.csv", "-c", 2, "--symmetrize", "max", "-f")
+    told = "2 empty cells, the first from town 1 to town 4: fill in estimates."
+    assert (code, told in " ".join(err.split())) == (2, True)
 
 
 def test_frames_are_symmetrized(files):

@@ -30,7 +30,8 @@ MOST_BAD = 10  # bad lines that are listed
 MOST_BROKEN = 5  # broken links, or objects in another group than the known one, that are listed
 MISTAKE = "This may be a mistake in {}; otherwise a larger --link-weight satisfies more."
 #: What the third cell of a line may say.
-WORDS = {"together": 0, "must": 0, "must-link": 0, "apart": 1, "cannot": 1, "cannot-link": 1}
+WORDS = dict.fromkeys(("together", "same", "must", "must-link"), 0)
+WORDS |= dict.fromkeys(("apart", "different", "cannot", "cannot-link"), 1)
 
 
 @dataclass(frozen=True)
@@ -233,11 +234,14 @@ def with_known_count(fitted: FittedFile, known: KnownGroups, names: Sequence[str
     """The fit with a sentence on how many objects are in the group of their label: a warning unless all are."""
     rows = np.flatnonzero(known.labels >= 0)
     group = group_of_each_label(fitted, known)
-    elsewhere = [i for i in rows.tolist() if fitted.model.labels_[i] != group.get(int(known.labels[i]))]
+    nowhere = fitted.model.decisions().words == "nowhere"
+    elsewhere = [i for i in rows.tolist() if nowhere[i] or fitted.model.labels_[i] != group.get(int(known.labels[i]))]
     if not elsewhere:
         every = "The labelled object is" if len(rows) == 1 else f"All {len(rows)} labelled objects are"
         return _with_finding(fitted, f"{every} in the group of their label (column {known.column}).")
-    listed = some_of([f"{names[i]} ({known.names[known.labels[i]]})" for i in elsewhere], MOST_BROKEN)
+    fate = [", but in no group" if nowhere[i] else "" for i in elsewhere]
+    shown = [f"{names[i]} ({known.names[known.labels[i]]}{end})" for i, end in zip(elsewhere, fate, strict=True)]
+    listed = some_of(shown, MOST_BROKEN)
     some = f"{len(rows) - len(elsewhere)} of {number_of(len(rows), 'labelled object')} are in the group of their label"
     return _with_warning(fitted, f"{some} (column {known.column}); not: {listed}. {MISTAKE.format('the column')}")
 

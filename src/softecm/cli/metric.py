@@ -8,6 +8,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
 from softecm._checks import check_choice
 from softecm._text import capitalized, counted, meant, opening, some_of
@@ -96,15 +97,26 @@ def _is_matrix(loaded: Loaded) -> bool:
     from softecm.spaces.base import look_like_dissimilarities, refuse_dissimilarities
 
     frame = loaded.data
-    if loaded.shape != "table" or not hasattr(frame, "columns") or len(frame) != len(frame.columns) or loaded.gaps:
+    if loaded.shape != "table" or not hasattr(frame, "columns") or len(frame) != len(frame.columns):
         return False
     if not loaded.numeric:
         return False
     numbers = np.asarray(frame, dtype=np.float64)
     if loaded.ids is not None and loaded.names == [str(name) for name in frame.columns]:
+        if loaded.gaps and look_like_dissimilarities(np.nan_to_num(numbers), 1.0):
+            raise Problem(_gaps_of_matrix(numbers, loaded.names))
         return look_like_dissimilarities(numbers, ASYMMETRY)
     refuse_dissimilarities(numbers)
     return False
+
+
+def _gaps_of_matrix(d: NDArray[np.float64], names: Sequence[str]) -> str:
+    """What to do about the empty cells of a matrix of dissimilarities."""
+    gaps = np.isnan(d)
+    i, j = np.argwhere(gaps)[0]
+    cells = f"a matrix of dissimilarities must be complete; got {counted(int(gaps.sum()), 'empty cell', 'empty cells')}"
+    remedy = "fill in estimates" if (gaps & gaps.T).any() else "--symmetrize mean takes the other direction for these"
+    return f"{cells}, the first from {names[i]} to {names[j]}: {remedy}."
 
 
 def check_symmetric(loaded: Loaded) -> None:

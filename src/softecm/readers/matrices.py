@@ -9,11 +9,11 @@ import numpy as np
 
 from softecm._text import number_of
 from softecm._wording import literal, option
-from softecm.readers.base import Loaded, ReadError, ReadOptions, short
+from softecm.readers.base import Loaded, ReadError, ReadOptions
 
 
 def symmetrized(path: Path, loaded: Loaded, options: ReadOptions) -> Loaded:
-    """Return a matrix with both directions combined, if this is requested; raise an error for other objects."""
+    """Return a matrix with both directions combined, if this is requested."""
     way = options.symmetrize
     if way is None:
         return loaded
@@ -24,16 +24,14 @@ def symmetrized(path: Path, loaded: Loaded, options: ReadOptions) -> Loaded:
         width = f" with {number_of(frame.shape[1], 'column')}" if loaded.shape == "table" else ""
         raise ReadError(
             f"{option('symmetrize')} is for a square matrix of numbers; {path} has {number_of(len(loaded), loaded.noun)}"
-            f"{width} to cluster by: leave it out."
+            f"{width} to cluster by: leave it out, or see with {option('dry_run')} how the file is read."
         )
-    columns = [str(name) for name in frame.columns]
-    for row, column in zip(loaded.names if loaded.ids is not None else columns, columns, strict=True):
-        if row != column and row in columns:
-            raise ReadError(
-                f"{option('symmetrize')} needs the rows of {path} in the order of its columns; got row {short(row)} where "
-                f"column {short(column)} is: sort one like the other."
-            )
+    if loaded.ids is not None and sorted(loaded.names) == sorted(map(str, frame.columns)):
+        frame = frame[loaded.names]
     d = frame.to_numpy(dtype=np.float64)
+    d = np.where(np.isnan(d), d.T, d)  # what is known of one direction only
     even = (d + d.T) / 2 if way == "mean" else np.maximum(d, d.T)
     data = type(frame)(even, index=frame.index, columns=frame.columns)
-    return replace(loaded, data=data, how=loaded.how | {"both directions": f"their {way}"})
+    left = dict(zip(frame.columns, np.isnan(even).sum(0).tolist(), strict=True))
+    columns = tuple(replace(c, gaps=left.get(c.name, c.gaps)) for c in loaded.columns)
+    return replace(loaded, data=data, columns=columns, how=loaded.how | {"both directions": f"their {way}"})

@@ -138,8 +138,7 @@ def named_as_columns(sheet: Sheet, options: ReadOptions) -> tuple[Sheet, ReadOpt
     names = own_names([str(cell) for cell in frame.iloc[:, 0]])[0]
     if sorted(names) != sorted(others):
         return sheet, options
-    sheet = replace(sheet, frame=frame.assign(**{first: names}))
-    sheet = _completed(sheet) if names == others else sheet
+    sheet = _completed(replace(sheet, frame=frame.assign(**{first: names})[[first, *names]]))
     return sheet, replace(options, id_column=options.id_column or first)
 
 
