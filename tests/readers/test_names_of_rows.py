@@ -113,3 +113,16 @@ def test_a_repeated_id_is_named(tmp_path: Path) -> None:
     rows.loc[9, "customer_id"] = WORDS[2]
     found = read_as(tmp_path, "csv", rows)
     assert f"column customer_id does not name the rows, because it repeats {WORDS[2]} (rows 3 and 10)." in found.notes
+
+
+@BOTH
+def test_new_objects_may_have_ids_in_another_column(tmp_path: Path, ending: str) -> None:
+    first = read_as(tmp_path, ending, customers(WORDS)[:40])
+    new = customers(WORDS)[:40].rename(columns={"customer_id": "number"})[["spend", "number", "visits"]]
+    found = read_as(tmp_path, ending, new, like=first)
+    assert found.names == WORDS
+    assert list(found.data.columns) == ["spend", "visits"]
+    assert not any("number" in note for note in found.notes)
+    counted = read_as(tmp_path, ending, new.assign(number=np.arange(1, 41)), like=first)  # these only count rows
+    assert counted.names[:2] == ["1", "2"]
+    assert "not used, since the fit did not have them: number." in counted.notes

@@ -134,8 +134,8 @@ class _Table:
     def take_expected(self, frame: pd.DataFrame, context: FileContext, expected: Expected) -> None:
         """Read the columns a model requires, with their kinds."""
         options = context.options
-        if options.id_column is None and _names_objects(frame, expected):
-            options = replace(options, id_column=expected.id_column)
+        if options.id_column is None:
+            options = replace(options, id_column=_id_column(frame, context, expected))
         aside = [*options.classes, *([options.id_column] if options.id_column is not None else [])]
         frame, converted = _renamed_units(frame, context, expected)
         wanted = expected.among(context.path, [name for name in frame.columns if name not in aside])
@@ -299,13 +299,19 @@ def _renamed_units(
     return (frame.rename(columns=names) if names else frame), converted
 
 
-def _names_objects(frame: pd.DataFrame, expected: Expected) -> bool:
-    """Whether the column that named the objects of the fit does so here."""
+def _id_column(frame: pd.DataFrame, context: FileContext, expected: Expected) -> str | None:
+    """Return the column that names the objects: that of the fit, or, if the file lacks it, another that seems to."""
     name = expected.id_column
-    if name is None or name not in frame.columns or name in (expected.names or ()):
-        return False
-    filled = frame[name].dropna()
-    return are_few_of(len(frame) - len(filled), len(frame)) and bool(filled.is_unique)
+    if name is None or name in (expected.names or ()):
+        return None
+    if name in frame.columns:
+        filled = frame[name].dropna()
+        return name if are_few_of(len(frame) - len(filled), len(frame)) and filled.is_unique else None
+    from softecm.spaces.column_roles import COUNTS
+
+    others = (frame[one] for one in expected.unused(list(frame.columns)))
+    looks = ((str(one.name), understood_column(one, context, may_be_id=True).column) for one in others)
+    return next((one for one, described in looks if described.kind == "id" and described.detail != COUNTS), None)
 
 
 def _nothing_left(path: Path, columns: Sequence[Column]) -> str:
