@@ -630,3 +630,16 @@ def test_a_matrix_with_other_gaps_is_not_completed(tmp_path: Path) -> None:
     assert read_with(*lower).gaps == 0
     assert read_with(*lower, (0, 3)).gaps == len(lower) + 1
     assert read_with((2, 4)).gaps == 1
+
+
+def test_page_titles_with_the_column_names_again_are_skipped(tmp_path: Path) -> None:
+    head = "no;size;kind"
+    rows = [f"{i};{i % 7},5;{'ab'[i % 2]}" for i in range(30)]
+    pages = [head, *rows[:12], "", "Page 2", head, *rows[12:20], head, *rows[20:]]
+    found, whole = loaded(tmp_path, pages), loaded(tmp_path, [head, *rows])
+    assert found.notes[0] == "2 lines name the columns again and are skipped, with page titles above."
+    assert found.how["skipped"] == "lines 15, 16, 25"
+    assert found.names == whole.names
+    pd.testing.assert_frame_equal(found.data, whole.data)
+    with pytest.raises(ReadError, match=r"line 14 of .* has 1 cell where the others have 3"):
+        loaded(tmp_path, [head, *rows[:12], "Page 2", *rows[12:]])  # it may be a damaged row

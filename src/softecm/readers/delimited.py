@@ -7,9 +7,10 @@ from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
+from softecm._text import counted
 from softecm._wording import option
 from softecm.readers.base import ReadError, ReadOptions, Sheet, brief, existing
-from softecm.readers.sniff import BLANKS, Dialect, check_rows, sniff
+from softecm.readers.sniff import BLANKS, Dialect, check_rows, repeated_names, sniff
 
 LAST = "the last line has too few cells and is skipped."
 
@@ -19,6 +20,11 @@ def read_delimited(path: Path, options: ReadOptions) -> Sheet:
     import pandas as pd
 
     dialect = sniff(path, options)
+    if again := repeated_names(path, dialect):
+        count = counted(len(again), "line names", "lines name")
+        note = f"{count} the columns again and {'is' if len(again) == 1 else 'are'} skipped, with page titles above."
+        lines = [line for one in again for line in one]
+        dialect = replace(dialect, skipped=(*dialect.skipped, *lines), notes=(*dialect.notes, note))
     below = check_rows(path, dialect)
     if below:
         note = f"the last {len(below)} lines have too few cells and are skipped." if len(below) > 1 else LAST

@@ -229,6 +229,25 @@ def check_rows(path: Path, dialect: Dialect) -> list[int]:
     return below
 
 
+def repeated_names(path: Path, dialect: Dialect) -> list[list[int]]:
+    """Return the lines that repeat the column names, as on every page, each after the page titles above it."""
+    skipped, first, titles = frozenset(dialect.skipped), "", list[int]()
+    again: list[list[int]] = []
+    if not dialect.header or dialect.n_fields < 3 or not dialect.delimiter:
+        return again
+    with open(path, encoding=dialect.encoding, errors="replace") as file:
+        for number, line in enumerate(map(str.strip, file)):
+            if not line or number in skipped:
+                continue
+            if first and line == first:
+                again.append([*titles, number])
+            n_cells = len(line.split(None if dialect.delimiter == BLANKS else dialect.delimiter))
+            is_title = bool(first) and line != first and n_cells <= max(1, dialect.n_fields // A_FEW)
+            titles = [*titles, number] if is_title and len(titles) < MOST_BELOW else []
+            first = first or line
+    return again
+
+
 def _widths(path: Path, dialect: Dialect) -> Iterator[tuple[int, int]]:
     """Yield the index of each non-blank line, counted from 0, and its number of cells."""
     delimiter, is_quoted = dialect.delimiter, _has_quotes(path, dialect.encoding)

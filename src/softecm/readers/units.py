@@ -31,7 +31,7 @@ SCALES: tuple[Mapping[str, float], ...] = (
     | dict.fromkeys(("min", "mins", "minute", "minutes", "Minuten"), 60)
     | dict.fromkeys(("h", "hr", "hrs", "hour", "hours", "Std", "Stunde", "Stunden"), 3600)
     | dict.fromkeys(("d", "day", "days", "Tag", "Tage", "Tagen"), 86400)
-    | dict.fromkeys(("wk", "wks", "week", "weeks", "Woche", "Wochen"), 604800),
+    | dict.fromkeys(("wk", "wks", "week", "weeks", "Wo.", "Woche", "Wochen"), 604800),
     dict.fromkeys(("month", "months"), 1) | dict.fromkeys(("year", "years", "yr", "yrs"), 12),
     {"J": 1, "kJ": 1e3, "MJ": 1e6, "cal": 4.184, "kcal": 4184, "Wh": 3600, "kWh": 3.6e6, "MWh": 3.6e9},
     {"mW": 1e-3, "W": 1, "kW": 1e3, "MW": 1e6},
