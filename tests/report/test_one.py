@@ -84,6 +84,16 @@ def test_an_outlier_in_one_column_looks_like_a_group_apart_from_it() -> None:
     assert "Apart" not in str(model.explain_object(X, 1))
 
 
+def test_an_outlier_is_compared_with_the_group_it_looks_like() -> None:
+    rng, y = np.random.default_rng(0), np.repeat([0, 1, 2], 60)
+    X = pd.DataFrame(np.array([0, 9, 18])[y][:, None] + rng.normal(size=(180, 3)), columns=["age", "visits", "spend"])
+    X.loc[0, "spend"] = 120.0  # nearest to group 3, then group 2; a member of group 1 in the others
+    found = SoftECM(3, metric="sqeuclidean", random_state=0).fit(X).explain_object(X, 0)
+    assert "the closest is group 3" in str(found)
+    assert "Apart from spend, it looks like group 1." in str(found)
+    assert found.candidates == ("ω3", "ω1")
+
+
 def test_a_sentence_about_an_object_between_groups_names_both_sides() -> None:
     said = Decision("between", "Ω", 1.0)
     parts = Part("age", "40", "", "", 2.0), Part("spend", "7", "", "", 1.0), Part("visits", "5", "", "", 0.1)

@@ -353,6 +353,9 @@ def explanations(
         best = int(masses.argmax())
         near = _own_set(best, partition.n_clusters, distances[i])
         most = about.most_deviating(own[: partition.n_clusters]) if best == 0 else None
+        otherwise = None if most is None else _otherwise(model, own, *most)
+        if otherwise is not None and otherwise[1] != a + 1:
+            b = otherwise[1] - 1
         explained[row] = Explanation(
             a + 1,
             b + 1,
@@ -364,7 +367,7 @@ def explanations(
             tuple(about.far(own[a])) if best == 0 or masses[0] > OUTLYING else (),
             about.kind,
             tuple(about.idle(a, b)) if a != b and best > 0 else (),
-            otherwise=None if most is None else _otherwise(model, own, *most),
+            otherwise=otherwise,
         )
     return explained
 
