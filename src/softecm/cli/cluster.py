@@ -149,7 +149,7 @@ def run(options: ClusterOptions) -> None:
     print_json(summary)
 
 
-def _known(request: Request, loaded: Loaded) -> tuple[links.KnownGroups | None, links.Links | None]:
+def _known(request: Request, loaded: Loaded) -> tuple[links.KnownGroups | None, links.LinkFile | None]:
     """The known groups of some objects, and the links."""
     column, file, count = request.options.known, request.options.links, request.count
     known = None if column is None or count is None else links.known_groups(loaded, column, count)

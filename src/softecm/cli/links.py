@@ -34,7 +34,7 @@ WORDS = {"together": 0, "must": 0, "must-link": 0, "apart": 1, "cannot": 1, "can
 
 
 @dataclass(frozen=True)
-class Links:
+class LinkFile:
     """The links of a file, and the line of each."""
 
     file: Path
@@ -82,7 +82,7 @@ def known_groups(loaded: Loaded, column: str, n_clusters: int) -> KnownGroups:
     return KnownGroups(column, labels, tuple(str(loaded.known[rows[0]]) for rows in groups_of_labels(labels)))
 
 
-def read_links(file: Path, loaded: Loaded, known: KnownGroups | None = None) -> Links:
+def read_links(file: Path, loaded: Loaded, known: KnownGroups | None = None) -> LinkFile:
     """The pairs of a file, a line each: two objects by id or row, and "together" or "apart".
 
     The first line may name the columns. Objects go by the file's names.
@@ -113,7 +113,7 @@ def read_links(file: Path, loaded: Loaded, known: KnownGroups | None = None) -> 
         raise Problem(f"{file}, {'; '.join(bad[:MOST_BAD])}{' …' if len(bad) > MOST_BAD else ''}.{naming} {remedy}")
     if not any(pairs):
         raise Problem(f"{file} holds no links: write lines such as 3,17,together.")
-    links = Links(file, check_constraints(pairs[0], None, len(names)), lines)
+    links = LinkFile(file, check_constraints(pairs[0], None, len(names)), lines)
     _refuse_contradictions(links, pairs[1], names, known)
     return replace(links, pairs=check_constraints(*pairs, len(names)))
 
@@ -151,7 +151,7 @@ def _mistake(cells: Sequence[str], kind: int | None, place: Mapping[str, list[in
 
 
 def _refuse_contradictions(
-    links: Links, cannot: Sequence[tuple[int, int]], names: Sequence[str], known: KnownGroups | None
+    links: LinkFile, cannot: Sequence[tuple[int, int]], names: Sequence[str], known: KnownGroups | None
 ) -> None:
     """Refuse links that contradict each other or known groups; ``links`` has those that join objects."""
     must = links.pairs.must_link
@@ -200,7 +200,7 @@ def muted_link_log() -> Iterator[None]:
         log.removeFilter(other)
 
 
-def with_satisfied_count(fitted: FittedFile, links: Links, names: Sequence[str]) -> FittedFile:
+def with_satisfied_count(fitted: FittedFile, links: LinkFile, names: Sequence[str]) -> FittedFile:
     """The fit with a sentence on how many links it satisfies: a warning with the others unless all are."""
     labels, count = fitted.model.labels_, sum(map(len, links.pairs))
     broken = [

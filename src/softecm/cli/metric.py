@@ -193,8 +193,8 @@ def _by_column(text: str, columns: Sequence[str]) -> dict[str | int, float]:
         name, _, number = map(str.strip, entry.rpartition("="))
         if name not in columns:
             raise Problem(f"--weights {entry} must name one of the columns {some_of(columns)}.{meant(name, columns)}")
-        weight = number_or("--weights", number)
-        if not isinstance(weight, float) or not 0 < weight < np.inf:
+        weight = float(number_or("--weights", number) or 0)
+        if not 0 < weight < np.inf:
             raise Problem(f"--weights {entry} must be a number above 0; --drop {name} leaves the column out.")
         weights[name] = weight
     return weights

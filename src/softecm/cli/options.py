@@ -286,7 +286,7 @@ def _written(context: typer.Context, typed: Collection[str]) -> tuple[tuple[str,
         if one.name not in typed or value is None:
             continue
         option = one.opts[-1] if one.opts[0].startswith("-") and not one.opts[-1].startswith("--") else one.opts[0]
-        if isinstance(value, bool):
+        if value is True or value is False:
             words.append((one.name, (option if value else (one.secondary_opts or [option])[0],)))
         elif one.param_type_name == "argument":
             words.append((one.name, (str(value),)))

@@ -128,10 +128,8 @@ def _as_trained(estimator: SoftECM, model: Path, options: ReadOptions) -> ReadOp
     if views is not None:  # the first file is the table
         space, names = views.spaces[0], views.feature_names[0] or None
     folder = ResultFolder.open(model) if (model / "summary.json").is_file() else None
-    known, first = (
-        (folder.columns if folder else None) or [],
-        (folder.read_options if folder else None) or ReadOptions(),
-    )
+    known = (folder.columns if folder else None) or []
+    first = (folder.read_options if folder else None) or ReadOptions()
     if views is None and (first.long or first.states or first.series):
         return options.like_series(first, known)
     if isinstance(space, States):
@@ -142,17 +140,6 @@ def _as_trained(estimator: SoftECM, model: Path, options: ReadOptions) -> ReadOp
         return options
     table = space if isinstance(space, Table) else None
     expected = Expected(kinds, named, gaps=table is not None, optional=() if table is None else table.optional)
-    if folder is None:
-        return replace(options, expected=expected)
-    ids = [column.name for column in known if column.kind == "id"]
-    written = {column.name: column.written for column in known if column.written}
-    expected = replace(
-        expected,
-        id_column=ids[0] if ids else None,
-        written=written,
-        known=tuple(column.name for column in known),
-        unit=first.unit,
-    )
     return replace(
         options,
         missing=options.missing or first.missing,
@@ -160,7 +147,7 @@ def _as_trained(estimator: SoftECM, model: Path, options: ReadOptions) -> ReadOp
         time=options.time or first.time,  # of the series beside a table
         value=options.value or first.value,
         channel=options.channel or first.channel,
-        expected=expected,
+        expected=expected.as_in(known, first.unit),
     )
 
 

@@ -20,8 +20,8 @@ from softecm.cli.fitting import FittedFile
 from softecm.cli.problems import Problem, mendable
 from softecm.cli.result_folder import partition_table, write_csv
 from softecm.readers import PARQUET, Beside, Column, Loaded, ReadOptions, check_file, read
+from softecm.readers.answers import stripped
 from softecm.readers.base import Sheet, check_names, readable
-from softecm.readers.columns import stripped
 from softecm.readers.frames import parquet_shape
 from softecm.readers.table import understood
 from softecm.report import three_sentences

@@ -161,7 +161,7 @@ def _values(name: str, text: str) -> list[Any]:
 
 def _shown(value: object) -> str:
     """A parameter's value for reading."""
-    return value if isinstance(value, str) else f"{value:g}"
+    return "auto" if value == "auto" else f"{value:g}"
 
 
 # ------------------------------------------------------------------ what was chosen

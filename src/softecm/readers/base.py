@@ -72,6 +72,12 @@ class Expected:
     optional: tuple[str, ...] = ()  # columns without weight in the fit
     unit: tuple[str, ...] = ()  # the user's units for the first file
 
+    def as_in(self, columns: Sequence[Column], unit: tuple[str, ...]) -> Expected:
+        """Return the same, with ids, notation and units as in the first file, whose columns are given."""
+        written = {c.name: c.written for c in columns if c.written}
+        known = tuple(c.name for c in columns)
+        return replace(self, id_column=id_of(columns), written=written, known=known, unit=unit)
+
     def unused(self, columns: Sequence[str]) -> list[str]:
         """Return the columns that neither the model nor its file had."""
         return [name for name in columns if name not in (*(self.names or columns), *self.known)]
@@ -160,7 +166,7 @@ class ReadOptions:
         options = replace(self, **unsaid)
         if options.long:
             return replace(options, expected=Expected((), names=channels))
-        key = next((c.name for c in columns if c.kind == "id"), first.id_column)
+        key = id_of(columns) or first.id_column
         aside = tuple(c.name for c in columns if c.kind not in ATTRIBUTES)
         return replace(options, id_column=self.id_column, expected=Expected((), id_column=key, known=aside))
 
@@ -175,6 +181,11 @@ class Column:
     gaps: int = 0
     why: str = ""  # reason for its kind
     written: Written | None = None
+
+
+def id_of(columns: Iterable[Column]) -> str | None:
+    """Return the name of the column with the names of the objects, if there is one."""
+    return next((c.name for c in columns if c.kind == "id"), None)
 
 
 @dataclass(frozen=True, repr=False)

@@ -11,8 +11,6 @@ from softecm._wording import option
 from softecm.readers.base import ReadError, ReadOptions, Sheet, brief, existing
 from softecm.readers.sniff import BLANKS, Dialect, check_rows, sniff
 
-LAST = "the last line has too few cells and is skipped."
-
 
 def read_delimited(path: Path, options: ReadOptions) -> Sheet:
     """Return the table, with columns called "column 1" ... if the file does not name them."""
@@ -21,30 +19,27 @@ def read_delimited(path: Path, options: ReadOptions) -> Sheet:
     dialect = sniff(path, options)
     below = check_rows(path, dialect)
     if below:
-        note = f"the last {len(below)} lines have too few cells and are skipped." if len(below) > 1 else LAST
+        last = f"{len(below)} lines have too few cells and are" if len(below) > 1 else "line has too few cells and is"
+        note = f"the last {last} skipped."
         dialect = replace(dialect, skipped=(*dialect.skipped, *below), notes=(*dialect.notes, note))
     if dialect.n_fields == 1 and options.delimiter is None:
         raise ReadError(
             f"{path} seems to have only one column: give the delimiter with {option('delimiter')} "
             f"({option('delimiter', 'none')} if it has only one column)."
         )
+    wanted = dialect.names if dialect.decimal == "," else _categories(path, dialect, options)
+    read = partial(pd.read_csv, path, **_arguments(dialect), names=list(dialect.names))
     try:
-        wanted = dialect.names if dialect.decimal == "," else _categories(path, dialect, options)
-        as_written = dict.fromkeys((*wanted, *dialect.codes), str)
-        read = partial(pd.read_csv, path, **_arguments(dialect), names=list(dialect.names))
         try:
-            frame = read(dtype=as_written)
+            frame = read(dtype=dict.fromkeys((*wanted, *dialect.codes), str))
         except OverflowError:  # an integer beyond all floats
             frame = read(dtype=str)
-    except ReadError:
-        raise
     except (pd.errors.ParserError, pd.errors.EmptyDataError, UnicodeDecodeError, ValueError) as error:
         raise ReadError(
             f"{path} can't be read as a table: {brief(error)}. Give {option('delimiter')} or {option('encoding')}."
         ) from error
-    how = {"format": "text", **dialect.words()}
     decimal = dialect.decimal if dialect.proved else ""
-    return Sheet(frame, how, text=True, decimal=decimal, notes=dialect.notes)
+    return Sheet(frame, {"format": "text", **dialect.words()}, text=True, decimal=decimal, notes=dialect.notes)
 
 
 def _categories(path: Path, dialect: Dialect, options: ReadOptions) -> Sequence[str]:
@@ -63,9 +58,8 @@ def _arguments(dialect: Dialect) -> dict[str, object]:
     import pandas as pd
 
     reads_exactly = tuple(map(int, pd.__version__.split(".")[:2])) >= (3, 1)  # always; the option is deprecated
-    divided = {"sep": r"\s+"} if dialect.delimiter == BLANKS else {"sep": dialect.delimiter or "\x1f"}
     return {
-        **divided,
+        "sep": r"\s+" if dialect.delimiter == BLANKS else dialect.delimiter or "\x1f",
         "float_precision": None if reads_exactly else "round_trip",  # seeds depend on the last bit
         "compression": None,
         "encoding": dialect.encoding,

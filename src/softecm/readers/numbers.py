@@ -214,7 +214,7 @@ def values_among(column: pd.Series, kinds: type | tuple[type, ...]) -> pd.Series
     if column.dtype != object or pd.api.types.infer_dtype(column, skipna=True) == "string":
         return column[:0]
     filled = column.dropna()
-    return filled[[isinstance(cell, kinds) and not isinstance(cell, bool) for cell in filled]]
+    return filled[[isinstance(cell, kinds) and cell is not True and cell is not False for cell in filled]]
 
 
 def are_codes(cells: Iterable[str]) -> bool:

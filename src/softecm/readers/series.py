@@ -14,6 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from softecm._text import counted, some_of
 from softecm._wording import option
+from softecm.readers.answers import stripped
 from softecm.readers.base import (
     Column,
     Expected,
@@ -37,7 +38,6 @@ from softecm.readers.columns import (
     is_text,
     known_groups,
     repetitions,
-    stripped,
     words,
 )
 from softecm.readers.wide import MANY, steps_of

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from softecm._text import counted, listed, some_of
 from softecm._wording import option
-from softecm.readers.answers import order_hints
+from softecm.readers.answers import order_hints, stripped
 from softecm.readers.base import (
     ATTRIBUTES,
     Column,
@@ -40,7 +40,6 @@ from softecm.readers.columns import (
     missing_in,
     repetitions,
     shown,
-    stripped,
     understood_column,
     words,
 )
