@@ -47,11 +47,8 @@ class Request:
     """The options of ``softecm cluster``, as the steps below take them."""
 
     def __init__(self, options: ClusterOptions) -> None:
-        self.options, self.file, self.clusters = (
-            options,
-            options.file,
-            "auto" if options.clusters is None else options.clusters,
-        )
+        self.options, self.file = options, options.file
+        self.clusters = "auto" if options.clusters is None else options.clusters
         self.params = options.settings.params()  # of the estimator
         self.specified = INVOCATION.get().specified & ({*self.params, "scale", "weights"} - {"random_state"})
         self.algorithm = algorithms.chosen(options.algorithm)

@@ -72,10 +72,6 @@ class ObjectSource(ABC):
     def shown(self, model: SoftECM) -> CredalPartition:
         """The partition of ``loaded``: what the report draws."""
 
-    def reading(self) -> Sequence[str]:
-        """Python that makes ``X`` from the file."""
-        return self.loaded.code
-
     def remarks(self) -> list[str]:
         """What to mind whatever the fit said."""
         return []
@@ -190,11 +186,7 @@ class Blocks(ObjectSource):
         plain = SEMI_METRICS[metric].space is RealVectors and not words
         transform = None if plain else partial(_frame, words=words)
         with mendable(ValueError):
-            return ParquetBlocks(self.file, self._column_names, memory=self.memory, transform=transform)
-
-    @property
-    def _column_names(self) -> list[str]:
-        return [str(name) for name in self.loaded.data.columns]
+            return ParquetBlocks(self.file, list(self.loaded.data.columns), memory=self.memory, transform=transform)
 
     def write_masses(self, model: SoftECM, work: Path, clear: float) -> PartitionTotals:
         """partition.parquet, with the ids where a column holds them."""
@@ -215,11 +207,6 @@ class Blocks(ObjectSource):
         """The sample."""
         return model.predict_partition(self.loaded.data)
 
-    def reading(self) -> Sequence[str]:
-        """The blocks again."""
-        blocks = f"X = ParquetBlocks({str(self.file)!r}, {self._column_names!r})"
-        return ("from softecm.distributed import ParquetBlocks", blocks)
-
     def remarks(self) -> list[str]:
         """How much the report shows."""
         return [f"The report shows a sample of {grouped(len(self.loaded))} of {grouped(self.rows)} objects."]
@@ -238,7 +225,10 @@ def in_blocks(file: Path, options: ReadOptions, memory: int) -> Blocks:
     """Look through a file once: what it holds, and a sample of it."""
     check_file(file)
     scan = scanned(file)
-    return Blocks(file, _understood(file, scan, options), scan.rows, memory)
+    loaded = _understood(file, scan, options)
+    blocks = f"X = ParquetBlocks({str(file)!r}, {list(loaded.data.columns)!r})"
+    loaded = replace(loaded, code=("from softecm.distributed import ParquetBlocks", blocks))
+    return Blocks(file, loaded, scan.rows, memory)
 
 
 # ------------------------------------------------------------------ what the file holds
@@ -248,6 +238,7 @@ def scanned(file: Path) -> Scan:
     """Gaps, and which columns vary, exactly; a sample of rows for the rest."""
     import pandas as pd
     import pyarrow as pa
+    import pyarrow.compute as pc
     import pyarrow.parquet as parquet
 
     with (
@@ -270,23 +261,13 @@ def scanned(file: Path) -> Scan:
             first += len(table)
             for name in gaps:
                 column = table.column(name)
-                gaps[name] += _missing(column)
+                gaps[name] += int(pc.sum(pc.is_null(column, nan_is_null=True)).as_py() or 0)
                 _look(column, name, seen, varied)
     if not rows:
         raise Problem(f"{file} has a header but no rows: there is nothing to cluster.")
     sample = pd.concat(parts, ignore_index=True)
     sample.columns = [str(name) for name in sample.columns]
     return Scan(rows, sample, np.concatenate(places), gaps, varied)
-
-
-def _missing(column: pa.ChunkedArray) -> int:
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
-    count = int(column.null_count)
-    if pa.types.is_floating(column.type):
-        count += int(pc.sum(pc.is_nan(column)).as_py() or 0)
-    return count
 
 
 def _look(column: pa.ChunkedArray, name: str, seen: dict[str, object], varied: set[str]) -> None:

@@ -264,26 +264,17 @@ def _say(
 ) -> None:
     rule, merged = str(summary["rule"]), summary["merged_runs"]
     out.print(Text(f"{number_of(len(result), 'run')}, {merged} with merged clusters"))
-    judged = "rand_index" in result.columns
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
-    for name in (
-        "rule",
-        *(SHOWN[name] for name in values),
-        "value",
-        "sound",
-        *(("Rand", "adjusted") if judged else ()),
-    ):
-        table.add_column(name, justify="left" if name == "rule" else "right")
+    scores = {"rand_index": "Rand", "adjusted_rand_index": "adjusted"} if "rand_index" in result.columns else {}
+    table.add_column("rule")
+    for name in (*(SHOWN[name] for name in values), "value", "sound", *scores.values()):
+        table.add_column(name, justify="right")
     for name, choice in choices.items():
         if choice.problem:
             table.add_row(name, Text("no valid run", style="dim"))
             continue
-        cells = [_shown(choice.params[p]) for p in values]
-        cells += [
-            "-" if choice.value is None else f"{choice.value:.4g}",
-            f"{choice.sound_runs}/{choice.runs}",
-        ]
-        cells += [f"{choice.scores[score]:.3f}" for score in ("rand_index", "adjusted_rand_index")] if judged else []
+        cells = [*(_shown(choice.params[p]) for p in values), "-" if choice.value is None else f"{choice.value:.4g}"]
+        cells += [f"{choice.sound_runs}/{choice.runs}", *(f"{choice.scores[score]:.3f}" for score in scores)]
         table.add_row(name, *cells, style="bold" if name == rule else "")
     out.print(table)
     chosen = choices[rule]
