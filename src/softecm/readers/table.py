@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -199,12 +200,14 @@ class _Table:
                 f"{_text_left_out(self.columns)}"
             )
         if len(empty):
-            first = f"row {int(columns[0].index[empty[0]]) + 1}"
-            one = f"1 row has no value to cluster by and is left out: {first}."
-            several = (
-                f"{len(empty)} rows have no value to cluster by and are left out: {first} and {len(empty) - 1} more."
+            many = len(empty) > 1
+            rows = (
+                f"{len(empty)} rows have no value to cluster by and are"
+                if many
+                else "1 row has no value to cluster by and is"
             )
-            self.notes.append(f"{one if len(empty) == 1 else several}{_text_left_out(self.columns)}")
+            first = f"row {int(columns[0].index[empty[0]]) + 1}{f' and {len(empty) - 1} more' if many else ''}"
+            self.notes.append(f"{rows} left out: {first}.{_text_left_out(self.columns)}")
         return np.flatnonzero(filled)
 
 
@@ -252,37 +255,27 @@ def _as_expected(context: FileContext, column: pd.Series, kind: ColumnKind, expe
     return replace(understood, remarks=())
 
 
-@dataclass(frozen=True)
-class _Renamed:
-    """A column of the fit that has another unit, and says so in its name."""
-
-    column: str
-    unit: str
-    to: str
-    way: Conversion
-
-    def __call__(self, understood: Understood) -> Understood:
-        """Convert the numbers, with a remark."""
-        if understood.values is None:
-            return understood
-        values = understood.values.map(self.way)
-        described = replace(understood.column, detail=shown(values))
-        remark = (
-            f"column {short(described.name)}: the numbers of {short(self.column, 40)} are converted to {self.to}"
-            f"{self.way.example(self.unit, self.to)}."
-        )
-        return Understood(values, described, (remark, *understood.remarks))
+def _converted(understood: Understood, column: str, to: str, way: Conversion) -> Understood:
+    """Convert the numbers of a column that has another unit than in the fit, and says so in its name."""
+    assert understood.values is not None  # a required column
+    values = understood.values.map(way)
+    described = replace(understood.column, detail=shown(values))
+    remark = (
+        f"column {short(described.name)}: the numbers of {short(column, 40)} are converted to {to}"
+        f"{way.example(unit_in_name(column), to)}."
+    )
+    return Understood(values, described, (remark, *understood.remarks))
 
 
 def _renamed_units(
     frame: pd.DataFrame, context: FileContext, expected: Expected
-) -> tuple[pd.DataFrame, dict[str, _Renamed]]:
+) -> tuple[pd.DataFrame, dict[str, Callable[[Understood], Understood]]]:
     """Return the table with the fit's names for columns in another unit, and how to convert these.
 
     A column whose cells have a unit of their own is converted by that.
     """
     columns = [str(name) for name in frame.columns]
-    converted: dict[str, _Renamed] = {}
+    converted: dict[str, Callable[[Understood], Understood]] = {}
     names: dict[str, str] = {}
     for name, kind in zip(expected.names or (), expected.kinds, strict=False):
         written = expected.written.get(name, Written()).unit or unit_in_name(name)
@@ -294,7 +287,7 @@ def _renamed_units(
             column, way = found
             names[column] = name
             if is_plain(frame[column], "iuf") or not frame[column].astype(str).str.contains(OWN_UNIT).any():
-                converted[name] = _Renamed(column, unit_in_name(column), choice.unit, way)
+                converted[name] = partial(_converted, column=column, to=choice.unit, way=way)
     return (frame.rename(columns=names) if names else frame), converted
 
 
