@@ -28,7 +28,6 @@ from softecm.readers import Loaded
 
 MOST_BAD = 10  # bad lines that are listed
 MOST_BROKEN = 5  # broken links, or objects in another group than the known one, that are listed
-MISTAKE = "This may be a mistake in {}; otherwise a larger --link-weight satisfies more."
 #: What the third cell of a line may say.
 WORDS = {"together": 0, "must": 0, "must-link": 0, "apart": 1, "cannot": 1, "cannot-link": 1}
 
@@ -164,9 +163,8 @@ def _refuse_contradictions(
             )
     if known is None:
         return
-    labelled = np.flatnonzero(known.labels >= 0).tolist()
     first: dict[int, int] = {}  # an object of known group for each group of joined objects
-    for i in labelled:
+    for i in np.flatnonzero(known.labels >= 0).tolist():
         j = first.setdefault(int(group[i]), i)
         if known.labels[i] != known.labels[j]:
             of_i, of_j = (known.names[known.labels[k]] for k in (i, j))
@@ -214,8 +212,7 @@ def with_satisfied_count(fitted: FittedFile, links: LinkFile, names: Sequence[st
         every = f"The link in {name} is" if count == 1 else f"All {count} links in {name} are"
         return _with_finding(fitted, f"{every} satisfied.")
     some = f"The link in {name} is not" if count == 1 else f"{count - len(broken)} of {count} links in {name} are"
-    listed = f"{some} satisfied; broken: {some_of(broken, MOST_BROKEN)}."
-    return _with_warning(fitted, f"{listed} {MISTAKE.format('the file')}")
+    return _with_warning(fitted, f"{some} satisfied; broken: {some_of(broken, MOST_BROKEN)}.", "the file")
 
 
 def group_of_each_label(fitted: FittedFile, known: KnownGroups) -> dict[int, int]:
@@ -239,12 +236,13 @@ def with_known_count(fitted: FittedFile, known: KnownGroups, names: Sequence[str
         return _with_finding(fitted, f"{every} in the group of their label (column {known.column}).")
     listed = some_of([f"{names[i]} ({known.names[known.labels[i]]})" for i in elsewhere], MOST_BROKEN)
     some = f"{len(rows) - len(elsewhere)} of {number_of(len(rows), 'labelled object')} are in the group of their label"
-    return _with_warning(fitted, f"{some} (column {known.column}); not: {listed}. {MISTAKE.format('the column')}")
+    return _with_warning(fitted, f"{some} (column {known.column}); not: {listed}.", "the column")
 
 
 def _with_finding(fitted: FittedFile, sentence: str) -> FittedFile:
     return replace(fitted, links=f"{fitted.links} {sentence}".strip())
 
 
-def _with_warning(fitted: FittedFile, sentence: str) -> FittedFile:
-    return replace(fitted, warnings=(*fitted.warnings, sentence))
+def _with_warning(fitted: FittedFile, sentence: str, where: str) -> FittedFile:
+    remedy = f"This may be a mistake in {where}; otherwise a larger --link-weight satisfies more."
+    return replace(fitted, warnings=(*fitted.warnings, f"{sentence} {remedy}"))

@@ -21,7 +21,7 @@ from softecm.cli.problems import Problem, mendable
 from softecm.cli.result_folder import partition_table, write_csv
 from softecm.readers import PARQUET, Beside, Column, Loaded, ReadOptions, check_file, read
 from softecm.readers.answers import stripped
-from softecm.readers.base import Sheet, check_names, readable
+from softecm.readers.base import Sheet, as_names, check_names, readable
 from softecm.readers.frames import parquet_shape
 from softecm.readers.table import understood
 from softecm.report import three_sentences
@@ -214,11 +214,8 @@ class Blocks(ObjectSource):
     def more(self, fitted: FittedFile) -> Mapping[str, object]:
         """Time a round, and how many rows were sampled."""
         pace = fitted.seconds_per_iteration
-        return {
-            "seconds_a_round": None if pace is None else round(pace, 4),
-            "streamed": True,
-            "sampled": len(self.loaded),
-        }
+        seconds = None if pace is None else round(pace, 4)
+        return {"seconds_a_round": seconds, "streamed": True, "sampled": len(self.loaded)}
 
 
 def in_blocks(file: Path, options: ReadOptions, memory: int) -> Blocks:
@@ -250,8 +247,7 @@ def scanned(file: Path) -> Scan:
         parts, places, first = [], [], 0
         gaps = dict.fromkeys(source.schema_arrow.names, 0)
         check_names(file, source.schema_arrow.names)
-        seen: dict[str, object] = {}
-        varied: set[str] = set()
+        seen: dict[str, set[float]] = {name: set() for name in gaps}  # two numbers of each column
         for batch in source.iter_batches(BATCH, use_threads=False):
             table = pa.Table.from_batches([batch])
             table.validate(full=True)
@@ -262,27 +258,14 @@ def scanned(file: Path) -> Scan:
             for name in gaps:
                 column = table.column(name)
                 gaps[name] += int(pc.sum(pc.is_null(column, nan_is_null=True)).as_py() or 0)
-                _look(column, name, seen, varied)
+                if len(seen[name]) < 2 and (pa.types.is_floating(column.type) or pa.types.is_integer(column.type)):
+                    seen[name] |= {v for v in pc.min_max(column).as_py().values() if v is not None and v == v}
     if not rows:
         raise Problem(f"{file} has a header but no rows: there is nothing to cluster.")
     sample = pd.concat(parts, ignore_index=True)
     sample.columns = [str(name) for name in sample.columns]
+    varied = {name for name, numbers in seen.items() if len(numbers) > 1}
     return Scan(rows, sample, np.concatenate(places), gaps, varied)
-
-
-def _look(column: pa.ChunkedArray, name: str, seen: dict[str, object], varied: set[str]) -> None:
-    """Note a column of numbers that has held two values."""
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
-    if name in varied or not (pa.types.is_floating(column.type) or pa.types.is_integer(column.type)):
-        return
-    ends = pc.min_max(column).as_py()
-    values = {v for v in (*ends.values(), seen.get(name)) if v is not None and v == v}
-    if len(values) > 1:
-        varied.add(name)
-    elif values:
-        seen[name] = values.pop()
 
 
 def _understood(file: Path, scan: Scan, options: ReadOptions) -> Loaded:
@@ -294,15 +277,10 @@ def _understood(file: Path, scan: Scan, options: ReadOptions) -> Loaded:
     options = replace(options, numeric=(*options.numeric, *once))  # constant in the sample, not in the file
     how = {"format": "parquet", "read": f"block by block; understood from {grouped(len(scan.sample))} rows"}
     loaded = understood(file, Sheet(scan.sample, how), options)
-    columns = tuple(
-        Column(c.name, "id", "counts the rows")
-        if c.name == counting
-        else replace(c, gaps=scan.gaps.get(c.name, c.gaps))
-        for c in loaded.columns
-    )
-    names = np.array([str(i + 1) for i in scan.places], dtype=object)
-    ids = loaded.ids if options.id_column is not None else names
-    return replace(loaded, columns=columns, ids=ids)
+    columns = [replace(c, gaps=scan.gaps.get(c.name, c.gaps)) for c in loaded.columns]
+    columns = [Column(c.name, "id", "counts the rows") if c.name == counting else c for c in columns]
+    ids = loaded.ids if options.id_column is not None else as_names(scan.places + 1)
+    return replace(loaded, columns=tuple(columns), ids=ids)
 
 
 def _row_numbers(scan: Scan) -> str | None:

@@ -65,7 +65,8 @@ def step_hint(columns: Sequence[Column], data: Mapping[str, pd.Series]) -> str:
     numbers = [c.name for c in columns if c.kind == "number"]
     words = [c.name for c in columns if c.kind == "category"]
     for who, when in permutations(look.columns, 2):
-        steps = look.steps(who, when) or look.steps_of_channels(who, when)
+        is_possible = who.kind != "date" and when.kind != "category"
+        steps = (look.steps(who, when) or look.steps_of_channels(who, when)) if is_possible else None
         if steps is None:
             continue
         taken = (steps.who, steps.when, steps.channel)
@@ -91,8 +92,6 @@ class _Look:
 
     def steps(self, who: Column, when: Column) -> Steps | None:
         """Return the series, if every row is one time of one of them."""
-        if who.kind == "date" or when.kind == "category":
-            return None
         if _rises(self.data[when.name], self.starts[who.name]):
             return Steps(who.name, when.name, ORDERED)
         if who.kind == "category" and self._may_be(who, when, 1) and _shares(self.data[who.name], self.data[when.name]):
@@ -101,8 +100,6 @@ class _Look:
 
     def steps_of_channels(self, who: Column, when: Column) -> Steps | None:
         """Return the series, if every row is one time and one channel of one of them."""
-        if who.kind == "date" or when.kind == "category":
-            return None
         for channel in self.columns:
             count = self.counts[channel.name]
             if channel.name == who.name or channel.kind != "category" or not 1 < count < self.counts[who.name]:
