@@ -103,7 +103,10 @@ def run(options: ClusterOptions) -> None:
     known, pairs = _known(request, source.loaded)
     if not values:
         source = replace(source, loaded=replace(source.loaded, ids=None))  # objects go by their row
-    choice = _metric(request, source)
+    if request.is_default:
+        choice = metric_for(options.settings, source.loaded, request.count)
+    else:
+        choice = algorithms.metric_for(request.algorithm, source.loaded)
     _check_size(source, request)
     say_understood(out, source.file, _showable(request, source.loaded), choice, source.n_objects)
     if choice.name == "precomputed" or algorithms.takes_matrices(request.algorithm):
@@ -151,12 +154,6 @@ def _known(request: Request, loaded: Loaded) -> tuple[links.KnownGroups | None, 
     column, file, count = request.options.known, request.options.links, request.count
     known = None if column is None or count is None else links.known_groups(loaded, column, count)
     return known, None if file is None else links.read_links(file, loaded, known)
-
-
-def _metric(request: Request, source: ObjectSource) -> MetricChoice:
-    if not request.is_default:
-        return algorithms.metric_for(request.algorithm, source.loaded)
-    return metric_for(request.options.settings, source.loaded, request.count)
 
 
 def _remarks_on_data(request: Request, choice: MetricChoice, loaded: Loaded, fitted: FittedFile) -> tuple[str, ...]:

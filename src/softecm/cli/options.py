@@ -127,15 +127,9 @@ class Reading:
         from softecm.readers import ReadOptions
 
         dates = (one for entry in self.dates or () for one in ([entry] if "%" in entry else several([entry])))
-        lists = {
-            name: several(getattr(self, name)) for name in ("drop", "drop_rows", "categorical", "numeric", "names")
-        }
-        lists |= {
-            "dates": tuple(dates),
-            "ordinal": tuple(self.ordinal or ()),
-            "unit": tuple(self.unit or ()),
-            "value": several_or(self.value) or (),
-        }
+        lists = {name: several(vars(self)[name]) for name in ("drop", "drop_rows", "categorical", "numeric", "names")}
+        lists |= {name: tuple(vars(self)[name] or ()) for name in ("ordinal", "unit")}
+        lists |= {"dates": tuple(dates), "value": several_or(self.value) or ()}
         return ReadOptions(**{**vars(self), **lists, "missing": tuple(self.missing or ()) or None, **more})
 
 
@@ -363,9 +357,7 @@ def focal_params(max_cardinality: str, focal_sets: str) -> dict[str, object]:
     largest = number_or("--max-cardinality", max_cardinality, "auto", whole=True)
     if largest is None:
         return {"max_cardinality": None, "focal_sets": "full"}
-    has_size = largest != "auto"
-    both = has_size and focal_sets != "auto"  # the estimator says what is wrong with that
-    return {
-        "max_cardinality": largest if has_size else None,
-        "focal_sets": None if has_size and not both else focal_sets,
-    }
+    if largest == "auto":
+        return {"max_cardinality": None, "focal_sets": focal_sets}
+    # The estimator says what is wrong with both.
+    return {"max_cardinality": largest, "focal_sets": None if focal_sets == "auto" else focal_sets}

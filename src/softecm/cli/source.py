@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import re
-from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, ClassVar, NamedTuple, cast
+from typing import TYPE_CHECKING, ClassVar, NamedTuple, TypeAlias, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -43,63 +42,27 @@ TEXT = 8.0  # times the size of a text file: the table it becomes, and what is c
 
 
 @dataclass(frozen=True)
-class ObjectSource(ABC):
-    """A file's objects, as they are fitted, written and shown."""
+class WholeFile:
+    """A file's objects as they are fitted, written and shown: all of them in memory."""
 
     file: Path
-    loaded: Loaded  # all objects, or a sample of them
-
-    is_whole: ClassVar[bool] = True
-
-    @property
-    @abstractmethod
-    def n_objects(self) -> int:
-        """How many objects the file has."""
-
-    @abstractmethod
-    def data(self, metric: str) -> object:
-        """What is fitted."""
-
-    @abstractmethod
-    def write_masses(self, model: SoftECM, work: Path, clear: float) -> PartitionTotals:
-        """Write the partition of all objects into a folder; says how many objects are where."""
-
-    @abstractmethod
-    def sentences(self, model: SoftECM, totals: PartitionTotals) -> Sequence[str]:
-        """What was found, in words."""
-
-    @abstractmethod
-    def shown(self, model: SoftECM) -> CredalPartition:
-        """The partition of ``loaded``: what the report draws."""
-
-    def remarks(self) -> list[str]:
-        """What to mind whatever the fit said."""
-        return []
-
-    def more(self, fitted: FittedFile) -> Mapping[str, object]:
-        """What the summary says of this kind of source alone."""
-        return {}
-
-
-@dataclass(frozen=True)
-class WholeFile(ObjectSource):
-    """All objects in memory."""
-
+    loaded: Loaded
     parquet: bool = False  # whether partition.parquet is wanted, too
     beside: tuple[str, ...] = ()  # columns of the file to write with the masses
     views: Beside | None = None  # files with other views of the objects
+    is_whole: ClassVar[bool] = True
 
     @property
     def n_objects(self) -> int:
-        """All that were read."""
+        """How many objects the file has."""
         return len(self.loaded)
 
     def data(self, metric: str) -> object:
-        """The objects as they were read."""
+        """What is fitted: the objects as they were read."""
         return self.loaded.data
 
     def write_masses(self, model: SoftECM, work: Path, clear: float) -> PartitionTotals:
-        """partition.csv, and partition.parquet where asked."""
+        """Write partition.csv, and partition.parquet where asked; says how many objects are where."""
         table = partition_table(model.partition_, self.loaded.names, clear, columns_beside(self.loaded, self.beside))
         write_csv(table, work / "partition.csv")
         if self.parquet:
@@ -114,11 +77,15 @@ class WholeFile(ObjectSource):
         )
 
     def shown(self, model: SoftECM) -> CredalPartition:
-        """All of it."""
+        """The partition of ``loaded``: what the report draws."""
         return model.partition_
 
+    def remarks(self) -> list[str]:
+        """What to mind whatever the fit said."""
+        return []
+
     def more(self, fitted: FittedFile) -> Mapping[str, object]:
-        """The other files."""
+        """What the summary says of this kind of source alone: the other files."""
         return {"beside": self.views.summary()} if self.views else {}
 
 
@@ -164,12 +131,14 @@ class Scan(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Blocks(ObjectSource):
-    """A Parquet file, read block by block; nothing of its length is held."""
+class Blocks:
+    """The same of a Parquet file, read block by block; nothing of its length is held."""
 
+    file: Path
+    loaded: Loaded  # a sample of the objects
     rows: int
     memory: int
-    is_whole = False
+    is_whole: ClassVar[bool] = False
 
     @property
     def n_objects(self) -> int:
@@ -216,6 +185,9 @@ class Blocks(ObjectSource):
         pace = fitted.seconds_per_iteration
         seconds = None if pace is None else round(pace, 4)
         return {"seconds_a_round": seconds, "streamed": True, "sampled": len(self.loaded)}
+
+
+ObjectSource: TypeAlias = WholeFile | Blocks
 
 
 def in_blocks(file: Path, options: ReadOptions, memory: int) -> Blocks:

@@ -28,8 +28,6 @@ from softecm.files.places import SIGNED
 from softecm.readers import read
 
 if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-
     from softecm.selection import Sweep
 
 Grid: TypeAlias = Mapping[str, list[object]]
@@ -198,24 +196,21 @@ def _plain(value: object) -> object:
 def _write(
     folder: Path, result: Sweep, values: Grid, choice: RuleChoice, rule: str, summary: Mapping[str, object]
 ) -> None:
-    result.to_frame("pandas").to_csv(folder / NAMES[0], index=False)
-    write_json(summary, folder / NAMES[1])
     from matplotlib.figure import Figure
 
-    figure = Figure(figsize=(7, 5), layout="constrained")
-    _draw(result, values, rule, choice, figure.add_subplot())
-    figure.savefig(folder / NAMES[2], dpi=120, metadata=SIGNED)
-
-
-def _draw(result: Sweep, values: Grid, rule: str, best: RuleChoice, ax: Axes) -> None:
-    """The two parameters with most values; the others as the rule chose them."""
     from softecm.selection import RULES
 
+    result.to_frame("pandas").to_csv(folder / NAMES[0], index=False)
+    write_json(summary, folder / NAMES[1])
+    # The two parameters with most values; the others as the rule chose them.
     order = sorted(values, key=lambda name: -len(values[name]))
     x, y = sorted(order[:2], key=list(values).index)
-    others = {name: best.params.get(name, values[name][0]) for name in order[2:]}
+    others = {name: choice.params.get(name, values[name][0]) for name in order[2:]}
+    figure = Figure(figsize=(7, 5), layout="constrained")
+    ax = figure.add_subplot()
     result.where(**others).heatmap(x, y, RULES[rule].column, ax=ax)
     ax.set_title(", ".join(f"{name} {_shown(value)}" for name, value in others.items()))
+    figure.savefig(folder / NAMES[2], dpi=120, metadata=SIGNED)
 
 
 def sentence(values: Grid, rule: str, choices: Mapping[str, RuleChoice]) -> str:

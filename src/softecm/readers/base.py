@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import zipfile
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from html import escape
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, Protocol
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -296,15 +296,9 @@ class Sheet:
     notes: tuple[str, ...] = ()
 
 
-class Reader(Protocol):
-    """A reader of one format.
-
-    Raises ``ReadError``, and no other exception, for a file that is truncated, damaged or of another kind.
-    """
-
-    def __call__(self, path: Path, options: ReadOptions) -> Sheet | Loaded:
-        """Return a ``Sheet`` if the file is a table, to be interpreted like any table; otherwise the objects."""
-        ...
+#: Returns a ``Sheet`` if the file is a table, to be interpreted like any table; otherwise the objects. Raises ``ReadError``,
+#: and no other exception, for a file that is truncated, damaged or of another kind.
+Reader: TypeAlias = Callable[[Path, ReadOptions], Sheet | Loaded]
 
 
 @dataclass(frozen=True)
@@ -350,6 +344,11 @@ def short(value: object, most: int = 24) -> str:
     """Return a value for a sentence."""
     text = " ".join(str(value).split())
     return text if len(text) <= most else text[: most - 1] + "…"
+
+
+def first_of(items: Sequence[str], most: int) -> str:
+    """Return the first items for a sentence, and how many more there are."""
+    return ", ".join(items[:most]) + (f" and {len(items) - most} more" if len(items) > most else "")
 
 
 def brief(error: Exception) -> str:

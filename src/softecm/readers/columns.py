@@ -106,19 +106,16 @@ class FileContext:
     @staticmethod
     def of(path: Path, sheet: Sheet, options: ReadOptions) -> FileContext:
         """Return the context of a table."""
-        frame = sheet.frame
-        formats = DateFormats.of(options.dates, [str(name) for name in frame.columns])
+        columns = [str(name) for name in sheet.frame.columns]
         decimal = signs(options.decimal, options.thousands)[0] or sheet.decimal
-        levels = levels_by_column(path, list(frame.columns), options.ordinal)
-        units = unit_choices(path, list(frame.columns), options.unit)
+        formats = DateFormats.of(options.dates, columns)
+        levels = levels_by_column(path, columns, options.ordinal)
+        units = unit_choices(path, columns, options.unit)
         if options.expected is not None and not units:  # this file may lack columns of the first
-            units = unit_choices(path, options.expected.known or list(frame.columns), options.expected.unit)
-        first = str(frame.columns[0])
-        context = FileContext(
-            path, options, sheet.text, first, decimal, formats, levels=levels, units=units, frame=frame
-        )
+            units = unit_choices(path, options.expected.known or columns, options.expected.unit)
+        context = FileContext(path, options, sheet.text, columns[0], decimal, formats, "", levels, units, sheet.frame)
         if sheet.text and not formats.off:
-            context.order = context._proved_order(frame)
+            context.order = context._proved_order(sheet.frame)
         return context
 
     def _proved_order(self, frame: pd.DataFrame) -> str:
@@ -143,20 +140,8 @@ class FileContext:
             return read_dates(digits, "%Y%m%d")
         if not is_date_column and not (is_text(column) and look_like_dates(column)):
             return None
-        dates = self._read_dates(name, column)
-        if dates is None and is_date_column:
-            first = column.dropna()
-            raise ReadError(
-                f"column {short(name)} of {self.path} must hold dates, as {option('dates')} says; got "
-                f"{short(first.iloc[0])} in row {int(first.index[0]) + 1}: give the format, such as "
-                f"{option('dates', f'{name}=%d.%m.%Y')}."
-            )
-        return dates
-
-    def _read_dates(self, name: str, column: pd.Series) -> Dates | None:
-        form = self.dates.formats.get(name) or self.dates.order
         try:
-            return read_dates(column, form, hint=self.order)
+            dates = read_dates(column, self.dates.formats.get(name) or self.dates.order, hint=self.order)
         except TwoOrders as two:
             first, second = (in_words(form) for form in two.formats)
             options = " or ".join(option("dates", f"{name}={form}") for form in two.formats)
@@ -164,6 +149,14 @@ class FileContext:
                 f"column {short(name)} of {self.path} holds dates such as {two.example}, which may be {first} or {second}: "
                 f"choose with {options}."
             ) from None
+        if dates is None and is_date_column:
+            cells = column.dropna()
+            raise ReadError(
+                f"column {short(name)} of {self.path} must hold dates, as {option('dates')} says; got "
+                f"{short(cells.iloc[0])} in row {int(cells.index[0]) + 1}: give the format, such as "
+                f"{option('dates', f'{name}=%d.%m.%Y')}."
+            )
+        return dates
 
     def numbers_of(self, name: str, column: pd.Series, known: Written | None = None) -> ParsedNumbers | None:
         """Return a text column as numbers; raise an error that asks for the signs if two readings are possible."""
@@ -370,7 +363,10 @@ def _as_times(
         return column, ()
     if kind == "date":
         text = column if is_text(column) or written.dates == "%Y%m%d" else column.where(column.isna())
-        parsed, example = _known_dates(context, name, text, written), _like(written)
+        known = context.dates.formats.get(name) or context.dates.order or written.dates
+        parsed = read_dates(text, known) if known else context.dates_of(name, text)
+        like_iso = written.dates in ("", ISO)
+        example = "2020-12-31 or 2020-12-31 08:30" if like_iso else in_words(written.dates)
     else:
         text = column.where(column.map(lambda v: isinstance(v, str)))  # the meaning of numbers would be unknown
         parsed, example = _durations(text), "2 days 03:00:00"
@@ -387,12 +383,6 @@ def _as_times(
     )
 
 
-def _known_dates(context: FileContext, name: str, text: pd.Series, written: Written) -> Dates | None:
-    """Return dates in the requested form, or that of the fit's file."""
-    known = context.dates.formats.get(name) or context.dates.order or written.dates
-    return read_dates(text, known) if known else context.dates_of(name, text)
-
-
 def _durations(text: pd.Series) -> Dates | None:
     """Return text as durations; None if too few cells are."""
     import pandas as pd
@@ -400,11 +390,6 @@ def _durations(text: pd.Series) -> Dates | None:
     times = pd.to_timedelta(text, errors="coerce")
     odd = text[times.isna() & text.notna()]
     return Dates(times, "", odd) if are_few(odd, int(text.notna().sum())) else None
-
-
-def _like(written: Written) -> str:
-    """Return the required notation of a column's dates."""
-    return "2020-12-31 or 2020-12-31 08:30" if written.dates in ("", ISO) else in_words(written.dates)
 
 
 def _category(context: FileContext, name: str, column: pd.Series, *, may_be_id: bool) -> Understood:

@@ -28,7 +28,22 @@ def read_delimited(path: Path, options: ReadOptions) -> Sheet:
             f"({option('delimiter', 'none')} if it has only one column)."
         )
     wanted = dialect.names if dialect.decimal == "," else _categories(path, dialect, options)
-    read = partial(pd.read_csv, path, **_arguments(dialect), names=list(dialect.names))
+    reads_exactly = tuple(map(int, pd.__version__.split(".")[:2])) >= (3, 1)  # always; the option is deprecated
+    read = partial(
+        pd.read_csv,
+        path,
+        sep=r"\s+" if dialect.delimiter == BLANKS else dialect.delimiter or "\x1f",
+        float_precision=None if reads_exactly else "round_trip",  # seeds depend on the last bit
+        compression=None,
+        encoding=dialect.encoding,
+        header=0 if dialect.header else None,
+        names=list(dialect.names),
+        skiprows=list(dialect.skipped),
+        na_values=[m for m in dialect.missing if m],
+        skipinitialspace=True,
+        low_memory=False,
+        index_col=False,
+    )
     try:
         try:
             frame = read(dtype=dict.fromkeys((*wanted, *dialect.codes), str))
@@ -51,22 +66,3 @@ def _categories(path: Path, dialect: Dialect, options: ReadOptions) -> Sequence[
     if "all" in options.categorical:
         return names
     return [existing(path, names, name) for name in options.categorical]
-
-
-def _arguments(dialect: Dialect) -> dict[str, object]:
-    """Return the arguments for pandas."""
-    import pandas as pd
-
-    reads_exactly = tuple(map(int, pd.__version__.split(".")[:2])) >= (3, 1)  # always; the option is deprecated
-    return {
-        "sep": r"\s+" if dialect.delimiter == BLANKS else dialect.delimiter or "\x1f",
-        "float_precision": None if reads_exactly else "round_trip",  # seeds depend on the last bit
-        "compression": None,
-        "encoding": dialect.encoding,
-        "header": 0 if dialect.header else None,
-        "skiprows": list(dialect.skipped),
-        "na_values": [m for m in dialect.missing if m],
-        "skipinitialspace": True,
-        "low_memory": False,
-        "index_col": False,
-    }

@@ -136,7 +136,14 @@ def _as_before(like: Loaded, options: ReadOptions) -> ReadOptions:
 
 
 def _frame(source: object, options: ReadOptions) -> Loaded:
-    frame = as_pandas(source)
+    """Return the objects of a data frame of any kind."""
+    given = frame_of(source)
+    if given is None:
+        raise TypeError(
+            f"read_table takes a path or a data frame; got {type(source).__name__}. Arrays need no reading: give them "
+            "to fit."
+        )
+    frame = given.to_pandas()  # the user's own is not changed
     if not len(frame.columns):
         raise ReadError(f"{FRAME} has no columns: there is nothing to cluster.")
     index, plain = frame.index, frame.reset_index(drop=True).set_axis([str(name) for name in frame.columns], axis=1)
@@ -146,17 +153,6 @@ def _frame(source: object, options: ReadOptions) -> Loaded:
     if loaded.shape == "table":
         loaded.data.index = index.take(loaded.data.index)
     return loaded
-
-
-def as_pandas(source: object) -> pd.DataFrame:
-    """Return a data frame of any kind as pandas'; the user's own is not changed."""
-    frame = frame_of(source)
-    if frame is None:
-        raise TypeError(
-            f"read_table takes a path or a data frame; got {type(source).__name__}. Arrays need no reading: give them "
-            "to fit."
-        )
-    return frame.to_pandas()
 
 
 def text_as_values(X: object) -> dict[str, str]:

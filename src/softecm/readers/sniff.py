@@ -303,12 +303,11 @@ def _sample(path: Path, encoding: str) -> list[str]:
     size = 0
     try:
         with open(path, encoding=encoding, newline="") as file:
-            while (size <= SAMPLE or len(lines) < FEW_LINES) and size <= LONGEST:
-                line = file.readline(LONGEST + 1)
-                if not line:
-                    break
+            for line in iter(lambda: file.readline(LONGEST + 1), ""):
                 lines.append(line)
                 size += len(line)
+                if size > LONGEST or (size > SAMPLE and len(lines) >= FEW_LINES):
+                    break
     except (UnicodeDecodeError, UnicodeError) as error:
         raise ReadError(
             f"{path} is not written in {encoding}: give {option('encoding')}, such as cp1252 or latin-1."

@@ -71,7 +71,7 @@ def step_hint(columns: Sequence[Column], data: Mapping[str, pd.Series]) -> str:
             continue
         taken = (steps.who, steps.when, steps.channel)
         free = [c.name for c in columns if c.name in data and c.name not in taken]
-        varied = [name for name in free if not _is_fixed(data[name], data[steps.who])]
+        varied = [name for name in free if data[name].groupby(data[steps.who].to_numpy()).nunique().max() > 1]
         values, states = [name for name in varied if name in numbers], [name for name in varied if name in words]
         if states and all(_rises(data[name], look.starts[steps.who]) for name in values):
             values = []  # times, too: where a state ends
@@ -144,8 +144,3 @@ def _rises(times: pd.Series, starts: NDArray[np.intp] | None) -> bool:
     between = np.zeros(len(steps), dtype=bool)
     between[starts[1:] - 1] = True
     return bool((steps[~between] > 0).all() and (steps[between] <= 0).all())
-
-
-def _is_fixed(column: pd.Series, names: pd.Series) -> bool:
-    """Whether a column says one thing about each name."""
-    return bool(column.groupby(names.to_numpy()).nunique().max() <= 1)

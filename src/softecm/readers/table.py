@@ -28,6 +28,7 @@ from softecm.readers.base import (
     as_names,
     check_names,
     existing,
+    first_of,
     own_names,
     short,
     with_classes,
@@ -92,8 +93,10 @@ def understood(path: Path, sheet: Sheet, options: ReadOptions) -> Loaded:
         table.notes += [remark] if remark else []
         table.notes += _unnamed(table.ids)
     elif int(frame.index[-1]) >= len(frame):
-        ids = _numbered(frame.index)  # as in the file, although some rows are left out
-    data = type(frame)({name: _plain(values) for name, values in table.data.items()}, index=frame.index)
+        ids = as_names(frame.index + 1)  # as in the file, although some rows are left out
+    # Without an index of their own, which pandas would compare for every column:
+    plain = {name: part.to_numpy() if is_plain(part, "iuf") else part for name, part in table.data.items()}
+    data = type(frame)(plain, index=frame.index)
     columns, notes = tuple(table.columns), tuple(table.notes)
     return Loaded(data, "table", ids, labels, columns, sheet.how, notes, table=frame, known=known)
 
@@ -237,11 +240,6 @@ def _text_left_out(columns: Sequence[Column]) -> str:
     return f" Left out as well: {listed}; name such a column in {option('categorical')} to keep it."
 
 
-def _plain(values: pd.Series) -> pd.Series | NDArray[np.generic]:
-    """Return numbers without their index, which pandas would compare for every column."""
-    return values.to_numpy() if is_plain(values, "iuf") else values
-
-
 def _as_expected(context: FileContext, column: pd.Series, kind: ColumnKind, expected: Expected) -> Understood:
     """Read a column as the model requires; one without weight in the fit needs no remarks and may hold anything."""
     name = str(column.name)
@@ -303,9 +301,8 @@ def _names_objects(frame: pd.DataFrame, expected: Expected) -> bool:
 def _nothing_left(path: Path, columns: Sequence[Column]) -> str:
     """Return why no column is left, in a sentence."""
     away = [f"{short(c.name)} ({c.detail if c.kind == 'left out' else c.kind})" for c in columns]
-    listed = ", ".join(away[:12]) + (f" and {len(away) - 12} more" if len(away) > 12 else "")
     return (
-        f"{path} has no column left to cluster by; left out: {listed}. Give it a column that varies, or see "
+        f"{path} has no column left to cluster by; left out: {first_of(away, 12)}. Give it a column that varies, or see "
         f"{option('categorical')}, {option('numeric')}, {option('drop')} and {option('id_column')}."
     )
 
@@ -329,11 +326,6 @@ def _by_name(path: Path, columns: Sequence[str], options: ReadOptions) -> ReadOp
     )
 
 
-def _numbered(rows: pd.Index) -> Names:
-    """Return row names from their numbers in the file."""
-    return np.array([str(row + 1) for row in rows], dtype=object)
-
-
 def _unnamed(ids: pd.Series) -> list[str]:
     """Return a remark about rows without an id, which are called by their numbers."""
     rows = [f"row {int(row) + 1}" for row in ids.index[ids.isna()]]
@@ -349,7 +341,7 @@ def _ids(path: Path, column: pd.Series, options: ReadOptions, copies: pd.Series 
         row = int(column.index[empty][0]) + 1
         raise ReadError(f"column {id_column} of {path} names no object in row {row}: ids must not be missing.")
     names = words(stripped(column) if is_plain(column, "f") else column)
-    names[empty] = "row " + _numbered(column.index[empty])
+    names[empty] = "row " + as_names(column.index[empty] + 1)
     repeated = column.duplicated() & ~empty
     if not repeated.any():
         return names, ""

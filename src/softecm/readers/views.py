@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from softecm._errors import ReadError
-from softecm.readers.base import Loaded, ReadOptions, id_of, short
+from softecm.readers.base import Loaded, ReadOptions, first_of, id_of, short
 
 Reading = Callable[[Path, ReadOptions], Loaded]
 
@@ -150,15 +150,17 @@ class _OtherViews:
     def _matched(self, file: Path, rows: Mapping[str, object]) -> list[Any]:
         """Return a file's data of each object, or None; raise an error for unknown objects."""
         ids, known = self.main.names, set(self.main.names)
-        strange = [one for one in rows if one not in known]
+        strange = [short(one) for one in rows if one not in known]
         if strange:
             raise ReadError(
-                f"{file} has {_named(strange)}, which {self.path} does not have: an object must be in {self.path} to be "
+                f"{file} has {first_of(strange, SHOWN)}, which {self.path} does not have: an object must be in {self.path} to be "
                 "clustered. Leave such rows out, or check that ids are spelled the same."
             )
-        absent = [one for one in ids if one not in rows]
+        absent = [short(one) for one in ids if one not in rows]
         if absent:
-            self.notes.append(f"{file} lacks {_named(absent)}: such objects are compared in their other views.")
+            self.notes.append(
+                f"{file} lacks {first_of(absent, SHOWN)}: such objects are compared in their other views."
+            )
         return [rows.get(one) for one in ids]
 
 
@@ -167,8 +169,3 @@ def _numbers(file: Path, loaded: Loaded, name: str) -> NDArray[np.float64]:
         return np.asarray(loaded.data, dtype=np.float64)
     except (TypeError, ValueError):
         raise ReadError(f"{file} must hold only numbers for {name}: drop its other columns.") from None
-
-
-def _named(ids: Sequence[str]) -> str:
-    more = f" and {len(ids) - SHOWN} more" if len(ids) > SHOWN else ""
-    return ", ".join(short(one) for one in ids[:SHOWN]) + more
