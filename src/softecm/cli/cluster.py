@@ -25,7 +25,7 @@ from softecm.cli.metric import (
     rows_of,
     with_names,
 )
-from softecm.cli.options import INVOCATION, Params, several, several_or
+from softecm.cli.options import INVOCATION, Params, several
 from softecm.cli.problems import Problem, mendable
 from softecm.cli.screen import consoles, print_json, say_understood
 from softecm.cli.search import fit_auto, whole_range
@@ -57,7 +57,8 @@ class Request:
         self.reading = options.reading.options(label_column=options.label_column, known=options.known, **rows)
         self.views = options.other_files.views()
         self.with_columns = several(options.with_columns)
-        self.names = several_or(options.names_of_clusters)  # of the groups
+        named = options.names_of_clusters
+        self.names = None if named is None else several([named])  # of the groups
         self.folder = options.output or Path(f"{self.file.stem}-softecm")
         both = (("checkpoint", options.checkpoint), ("resume", options.resume))
         self.checkpoints = {name: path for name, path in both if path is not None}

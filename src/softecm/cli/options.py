@@ -129,7 +129,7 @@ class Reading:
         dates = (one for entry in self.dates or () for one in ([entry] if "%" in entry else several([entry])))
         lists = {name: several(vars(self)[name]) for name in ("drop", "drop_rows", "categorical", "numeric", "names")}
         lists |= {name: tuple(vars(self)[name] or ()) for name in ("ordinal", "unit")}
-        lists |= {"dates": tuple(dates), "value": several_or(self.value) or ()}
+        lists |= {"dates": tuple(dates), "value": several([self.value or ""])}
         return ReadOptions(**{**vars(self), **lists, "missing": tuple(self.missing or ()) or None, **more})
 
 
@@ -324,11 +324,6 @@ def several(names: list[str] | None) -> tuple[str, ...]:
     ('a', 'b', 'c')
     """
     return tuple(part.strip() for name in names or [] for part in name.split(",") if part.strip())
-
-
-def several_or(names: str | None) -> tuple[str, ...] | None:
-    """Names with commas between; None where the option was not given."""
-    return None if names is None else several([names])
 
 
 def number_or(name: str, text: str, *words: str, whole: bool = False) -> float | int | str | None:

@@ -153,8 +153,8 @@ class _OtherViews:
         strange = [short(one) for one in rows if one not in known]
         if strange:
             raise ReadError(
-                f"{file} has {first_of(strange, SHOWN)}, which {self.path} does not have: an object must be in {self.path} to be "
-                "clustered. Leave such rows out, or check that ids are spelled the same."
+                f"{file} has {first_of(strange, SHOWN)}, which {self.path} does not have: an object must be in {self.path} "
+                "to be clustered. Leave such rows out, or check that ids are spelled the same."
             )
         absent = [short(one) for one in ids if one not in rows]
         if absent:
