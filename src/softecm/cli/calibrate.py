@@ -17,13 +17,11 @@ from softecm.cli.problems import Problem, mendable
 from softecm.cli.result_folder import ResultFolder, harmless, partition_table, write_csv, write_json
 from softecm.cli.screen import consoles, counts_table, lines, print_json
 from softecm.files import check_file, check_folder, check_free, check_replaced, to_folder, write_text
-from softecm.readers import Loaded
 from softecm.report.sections.certainty import Certainty
 
 if TYPE_CHECKING:
     import pandas as pd
 
-    from softecm import SoftECM
 
 NAMES = ("partition.csv", "calibration.json", "report.html")
 JOURNAL = "journal.jsonl"
@@ -39,7 +37,18 @@ def run(options: CalibrateOptions) -> None:
         loaded = folder.objects("refits need its objects")
     if options.force and (target / JOURNAL).exists():
         write_text(target / JOURNAL, "")  # afresh
-    calibration = _refit(folder.model, loaded, options, target / JOURNAL, shown=err.is_terminal and not err.quiet)
+    with mendable(ValueError, TypeError), disk(f"writing {target / JOURNAL}"):
+        calibration = calibrate(
+            folder.model,
+            loaded.data,
+            options.refits,
+            level=options.level,
+            resample=options.resample,  # type: ignore[arg-type]
+            warm=not options.anew,
+            random_state=options.seed,
+            journal=target / JOURNAL,
+            progress=err.is_terminal and not err.quiet,
+        )
     page = folder.page(calibration=calibration)
     section = Certainty(page)
     messages = section.sentences
@@ -71,21 +80,6 @@ def _check_places(target: Path, folder: Path, *, force: bool) -> None:
         check_file(target / JOURNAL)
     check_replaced([target / JOURNAL], kind="journal", inputs=[folder / "model.safetensors"])
     check_replaced([target / name for name in NAMES], inputs=[folder / "summary.json"])
-
-
-def _refit(model: SoftECM, loaded: Loaded, options: CalibrateOptions, journal: Path, *, shown: bool) -> Calibration:
-    with mendable(ValueError, TypeError), disk(f"writing {journal}"):
-        return calibrate(
-            model,
-            loaded.data,
-            options.refits,
-            level=options.level,
-            resample=options.resample,  # type: ignore[arg-type]
-            warm=not options.anew,
-            random_state=options.seed,
-            journal=journal,
-            progress=shown,
-        )
 
 
 def _table(calibration: Calibration, ids: Sequence[str], clear: float) -> pd.DataFrame:

@@ -25,7 +25,7 @@ from softecm.cli.metric import (
     rows_of,
     with_names,
 )
-from softecm.cli.options import INVOCATION, Params, several, several_or
+from softecm.cli.options import INVOCATION, Params, several
 from softecm.cli.problems import Problem, mendable
 from softecm.cli.screen import consoles, print_json, say_understood
 from softecm.cli.search import fit_auto, whole_range
@@ -47,11 +47,8 @@ class Request:
     """The options of ``softecm cluster``, as the steps below take them."""
 
     def __init__(self, options: ClusterOptions) -> None:
-        self.options, self.file, self.clusters = (
-            options,
-            options.file,
-            "auto" if options.clusters is None else options.clusters,
-        )
+        self.options, self.file = options, options.file
+        self.clusters = "auto" if options.clusters is None else options.clusters
         self.params = options.settings.params()  # of the estimator
         self.specified = INVOCATION.get().specified & ({*self.params, "scale", "weights"} - {"random_state"})
         self.algorithm = algorithms.chosen(options.algorithm)
@@ -60,7 +57,8 @@ class Request:
         self.reading = options.reading.options(label_column=options.label_column, known=options.known, **rows)
         self.views = options.other_files.views()
         self.with_columns = several(options.with_columns)
-        self.names = several_or(options.names_of_clusters)  # of the groups
+        named = options.names_of_clusters
+        self.names = None if named is None else several([named])  # of the groups
         self.folder = options.output or Path(f"{self.file.stem}-softecm")
         both = (("checkpoint", options.checkpoint), ("resume", options.resume))
         self.checkpoints = {name: path for name, path in both if path is not None}
@@ -106,7 +104,10 @@ def run(options: ClusterOptions) -> None:
     known, pairs = _known(request, source.loaded)
     if not values:
         source = replace(source, loaded=replace(source.loaded, ids=None))  # objects go by their row
-    choice = _metric(request, source)
+    if request.is_default:
+        choice = metric_for(options.settings, source.loaded, request.count)
+    else:
+        choice = algorithms.metric_for(request.algorithm, source.loaded)
     _check_size(source, request)
     say_understood(out, source.file, _showable(request, source.loaded), choice, source.n_objects)
     if choice.name == "precomputed" or algorithms.takes_matrices(request.algorithm):
@@ -149,17 +150,11 @@ def run(options: ClusterOptions) -> None:
     print_json(summary)
 
 
-def _known(request: Request, loaded: Loaded) -> tuple[links.KnownGroups | None, links.Links | None]:
+def _known(request: Request, loaded: Loaded) -> tuple[links.KnownGroups | None, links.LinkFile | None]:
     """The known groups of some objects, and the links."""
     column, file, count = request.options.known, request.options.links, request.count
     known = None if column is None or count is None else links.known_groups(loaded, column, count)
     return known, None if file is None else links.read_links(file, loaded, known)
-
-
-def _metric(request: Request, source: ObjectSource) -> MetricChoice:
-    if not request.is_default:
-        return algorithms.metric_for(request.algorithm, source.loaded)
-    return metric_for(request.options.settings, source.loaded, request.count)
 
 
 def _remarks_on_data(request: Request, choice: MetricChoice, loaded: Loaded, fitted: FittedFile) -> tuple[str, ...]:

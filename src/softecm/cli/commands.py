@@ -1,15 +1,15 @@
-"""The commands: a dataclass of what each takes, whose docstring is its help, and the function that does it."""
+"""The commands: a class of what each takes, whose docstring is its help, and the function that does it."""
 
 from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Collection
-from dataclasses import dataclass
+from dataclasses import MISSING
 from functools import cache
 from importlib import import_module
 from importlib.metadata import entry_points
 from pathlib import Path
-from typing import Annotated, TypeVar
+from typing import Annotated, dataclass_transform
 
 import typer
 
@@ -25,16 +25,16 @@ from softecm.cli.options import (
     Reading,
     ResultDir,
     SweepSettings,
+    T,
     WithColumns,
     command_function,
     fitting,
+    option_group,
     out,
     plain,
     source,
 )
 from softecm.cli.problems import Problem
-
-T = TypeVar("T")
 
 app = typer.Typer(
     name="softecm",
@@ -64,12 +64,14 @@ def _root(
     pass
 
 
+@dataclass_transform(kw_only_default=True, frozen_default=True)
 def command(
     name: str, place: str = "", *, quiet: bool = True, without: Collection[str] = ()
 ) -> Callable[[type[T]], type[T]]:
-    """Add a dataclass of options as a command; ``place`` is its function in this package, ``NAME:run`` by default."""
+    """Add a class of options as a command; ``place`` is its function in this package, ``NAME:run`` by default."""
 
-    def added(options_class: type[T]) -> type[T]:
+    def added(cls: type[T]) -> type[T]:
+        options_class = option_group(cls)
         module, _, function = (place or f"{name}:run").partition(":")
 
         def run(options: T) -> None:
@@ -83,7 +85,6 @@ def command(
 
 
 @command("demo")
-@dataclass(frozen=True, kw_only=True)
 class DemoOptions:
     """Try it out: an example file, the command that clusters it, and its report.
 
@@ -93,14 +94,11 @@ class DemoOptions:
     data: Annotated[
         str, typer.Argument(metavar="[WHAT]", help="points (from the paper), customers, series, texts or states.")
     ] = "points"
-    output: Annotated[
-        Path | None, plain("Folder to write; softecm-demo or softecm-demo-WHAT by default.", "--output", "-o")
-    ] = None
+    output: Path | None = plain("Folder to write; softecm-demo or softecm-demo-WHAT by default.", "--output", "-o")
     force: Force = False
 
 
 @command("cluster")
-@dataclass(frozen=True, kw_only=True)
 class ClusterOptions:
     """Find groups in a file; write the partition, a model and a report into a folder.
 
@@ -120,45 +118,38 @@ class ClusterOptions:
     """
 
     file: InputFile
-    clusters: Annotated[
-        str | None,
-        fitting("Number of groups, a range to choose from, or auto.", "--clusters", "-c", metavar="K|2-12|auto"),
-    ] = None
-    output: Annotated[Path | None, out("Folder to write; FILE-softecm by default.", "--output", "-o")] = None
+    clusters: str | None = fitting(
+        "Number of groups, a range to choose from, or auto.", "--clusters", "-c", metavar="K|2-12|auto"
+    )
+    output: Path | None = out("Folder to write; FILE-softecm by default.", "--output", "-o")
     label_column: LabelColumn = None
-    known: Annotated[
-        str | None, source("Column with the groups of some objects, which guide the fit; other cells are empty or ?.")
-    ] = None
+    known: str | None = source(
+        "Column with the groups of some objects, which guide the fit; other cells are empty or ?."
+    )
     other_files: OtherFiles
     reading: Reading
-    dry_run: Annotated[bool, source("Only show how the file is read; fit and write nothing.", "--dry-run")] = False
-    algorithm: Annotated[str, fitting("Algorithm; softecm algorithms lists them.")] = "SoftECM"
-    links: Annotated[Path | None, fitting("CSV of pairs: object,object,together or apart; ids, or rows from 1.")] = None
-    link_weight: Annotated[
-        float | None, fitting("Weight of links and known groups; larger values satisfy more of them.")
-    ] = None
+    dry_run: bool = source("Only show how the file is read; fit and write nothing.", "--dry-run", default=False)
+    algorithm: str = fitting("Algorithm; softecm algorithms lists them.", default="SoftECM")
+    links: Path | None = fitting("CSV of pairs: object,object,together or apart; ids, or rows from 1.")
+    link_weight: float | None = fitting("Weight of links and known groups; larger values satisfy more of them.")
     settings: FitSettings
-    memory: Annotated[
-        str | None, fitting("Memory limit such as 2GB: larger Parquet files are read block by block.")
-    ] = None
-    checkpoint: Annotated[Path | None, fitting("File that stores the state of the fit.")] = None
-    resume: Annotated[Path | None, fitting("Checkpoint to continue from.")] = None
-    parquet: Annotated[bool, out("Also write partition.parquet.", "--parquet")] = False
+    memory: str | None = fitting("Memory limit such as 2GB: larger Parquet files are read block by block.")
+    checkpoint: Path | None = fitting("File that stores the state of the fit.")
+    resume: Path | None = fitting("Checkpoint to continue from.")
+    parquet: bool = out("Also write partition.parquet.", "--parquet", default=False)
     with_columns: WithColumns = None
-    names_of_clusters: Annotated[str | None, out("Names for the groups in their order, comma-separated.")] = None
+    names_of_clusters: str | None = out("Names for the groups in their order, comma-separated.")
     no_values: NoValues = False
     clear: Clear = 0.75
     force: Force = False
 
 
 @command("algorithms", "algorithms:show", quiet=False)
-@dataclass(frozen=True, kw_only=True)
 class AlgorithmsOptions:
     """List the algorithms for cluster --algorithm."""
 
 
 @command("predict", without=("drop", "categorical", "numeric", "ordinal", "symmetrize"))
-@dataclass(frozen=True, kw_only=True)
 class PredictOptions:
     """Assign new objects to the groups of a fitted model.
 
@@ -170,9 +161,7 @@ class PredictOptions:
         Path, typer.Argument(metavar="MODEL", help="A model file, or a folder that softecm cluster wrote.")
     ]
     file: Annotated[Path, typer.Argument(metavar="FILE", help="New objects, with the columns of the training file.")]
-    output: Annotated[
-        Path | None, plain("CSV to write; FILE-partition.csv by default, - for the screen.", "--output", "-o")
-    ] = None
+    output: Path | None = plain("CSV to write; FILE-partition.csv by default, - for the screen.", "--output", "-o")
     other_files: OtherFiles
     reading: Reading
     with_columns: WithColumns = None
@@ -181,19 +170,17 @@ class PredictOptions:
 
 
 @command("report", "redraw:redraw")
-@dataclass(frozen=True, kw_only=True)
 class ReportOptions:
     """Draw the report of a result folder again, without fitting."""
 
     folder: ResultDir
-    output: Annotated[
-        Path | None, plain("Where to write; DIR/report.html by default. As .json: the facts alone.", "--output", "-o")
-    ] = None
+    output: Path | None = plain(
+        "Where to write; DIR/report.html by default. As .json: the facts alone.", "--output", "-o"
+    )
     no_values: NoValues = False
 
 
 @command("rename", "redraw:rename")
-@dataclass(frozen=True, kw_only=True)
 class RenameOptions:
     """Name the groups of a result folder, in its table, summary, model and report.
 
@@ -208,7 +195,6 @@ class RenameOptions:
 
 
 @command("compare")
-@dataclass(frozen=True, kw_only=True)
 class CompareOptions:
     """Compare two results: which objects moved, which groups split or merged, how similar the results are.
 
@@ -218,17 +204,16 @@ class CompareOptions:
 
     first: Annotated[Path, typer.Argument(metavar="A", help="A folder that softecm cluster wrote.")]
     second: Annotated[Path, typer.Argument(metavar="B", help="Another such folder, of the same objects or of others.")]
-    output: Annotated[Path, plain("Page to write; compare.html by default.", "--output", "-o", show_default=False)] = (
-        Path("compare.html")
-    )
-    groups: Annotated[bool, plain("Match groups by their prototypes even if the objects are the same.", "--groups")] = (
-        False
+    output: Annotated[
+        Path, typer.Option("--output", "-o", help="Page to write; compare.html by default.", show_default=False)
+    ] = Path("compare.html")
+    groups: bool = plain(
+        "Match groups by their prototypes even if the objects are the same.", "--groups", default=False
     )
     force: Force = False
 
 
 @command("explain")
-@dataclass(frozen=True, kw_only=True)
 class ExplainOptions:
     """Describe the groups by a few rules, with how far to trust them, or explain one object.
 
@@ -241,19 +226,17 @@ class ExplainOptions:
         Path | None,
         typer.Argument(metavar="[TABLE]", help="Another table of the same objects; by default the clustered file."),
     ] = None
-    lam: Annotated[float, plain("From -inf (bold: names single groups) to inf (cautious: names sets).")] = 1.0
-    output: Annotated[
-        Path | None, plain("Where to write the rules: .txt, .json, or a figure (.png, .svg, .pdf).", "--output", "-o")
-    ] = None
-    one: Annotated[
-        str | None,
-        plain("Explain one object instead: its id, or its row from 1 ('row 17').", "--object", metavar="NAME"),
-    ] = None
+    lam: float = plain("From -inf (bold: names single groups) to inf (cautious: names sets).", default=1.0)
+    output: Path | None = plain(
+        "Where to write the rules: .txt, .json, or a figure (.png, .svg, .pdf).", "--output", "-o"
+    )
+    one: str | None = plain(
+        "Explain one object instead: its id, or its row from 1 ('row 17').", "--object", metavar="NAME"
+    )
     force: Force = False
 
 
 @command("calibrate")
-@dataclass(frozen=True, kw_only=True)
 class CalibrateOptions:
     """Estimate how certain the groups are, by refitting the model to resamples.
 
@@ -263,17 +246,16 @@ class CalibrateOptions:
     """
 
     folder: ResultDir
-    output: Annotated[Path | None, plain("Folder to write; DIR-calibrated by default.", "--output", "-o")] = None
-    refits: Annotated[int, plain("Number of refits to resamples.")] = 100
-    level: Annotated[float, plain("Share of the refits inside an interval.")] = 0.9
-    resample: Annotated[str, plain("auto, bootstrap or half.")] = "auto"
-    anew: Annotated[bool, plain("Refit from scratch in every resample: as slow as that many fits.", "--anew")] = False
-    seed: Annotated[int, plain("Random seed.")] = 0
+    output: Path | None = plain("Folder to write; DIR-calibrated by default.", "--output", "-o")
+    refits: int = plain("Number of refits to resamples.", default=100)
+    level: float = plain("Share of the refits inside an interval.", default=0.9)
+    resample: str = plain("auto, bootstrap or half.", default="auto")
+    anew: bool = plain("Refit from scratch in every resample: as slow as that many fits.", "--anew", default=False)
+    seed: int = plain("Random seed.", default=0)
     force: Force = False
 
 
 @command("sweep")
-@dataclass(frozen=True, kw_only=True)
 class SweepOptions:
     """Fit a grid of parameters and show what each selection rule chooses, without labels.
 
@@ -285,18 +267,20 @@ class SweepOptions:
     """
 
     file: InputFile
-    clusters: Annotated[str, fitting("Numbers of groups: 3, 2,3,4 or 2-6 (2..6).", "--clusters", "-c", metavar="K")]
-    output: Annotated[Path | None, out("Folder to write; FILE-sweep by default.", "--output", "-o")] = None
-    beta: Annotated[str, fitting("Values of beta, comma-separated.")] = "1.2"
-    lam: Annotated[str, fitting("Values of lambda, or auto, comma-separated.")] = "auto"
-    alpha: Annotated[str, fitting("Values of alpha, comma-separated.")] = "1"
-    seeds: Annotated[int, fitting("Runs per combination.")] = 3
-    rule: Annotated[str, fitting("auto, mixture, valleys, silhouette, nonspecificity, stability or paper.")] = "auto"
-    resamples: Annotated[int, fitting("Refits to parts of the objects, for the rule stability.")] = 0
+    clusters: str = fitting(
+        "Numbers of groups: 3, 2,3,4 or 2-6 (2..6).", "--clusters", "-c", metavar="K", default=MISSING
+    )
+    output: Path | None = out("Folder to write; FILE-sweep by default.", "--output", "-o")
+    beta: str = fitting("Values of beta, comma-separated.", default="1.2")
+    lam: str = fitting("Values of lambda, or auto, comma-separated.", default="auto")
+    alpha: str = fitting("Values of alpha, comma-separated.", default="1")
+    seeds: int = fitting("Runs per combination.", default=3)
+    rule: str = fitting("auto, mixture, valleys, silhouette, nonspecificity, stability or paper.", default="auto")
+    resamples: int = fitting("Refits to parts of the objects, for the rule stability.", default=0)
     settings: SweepSettings
     label_column: LabelColumn = None
     reading: Reading
-    journal: Annotated[Path | None, out("Journal of finished runs; inside the folder by default.")] = None
+    journal: Path | None = out("Journal of finished runs; inside the folder by default.")
     force: Force = False
 
 

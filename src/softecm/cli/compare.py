@@ -37,7 +37,7 @@ def run(options: CompareOptions) -> None:
     ):
         comparison = _compared(one, other, common, names)
         page = comparison.html
-        hint = _hint(one, other, comparison)
+        hint = "" if common is None else _hint(one, other, len(common))
     to_file(output, lambda path: path.write_text(page, encoding="utf-8", newline=""))
     remarks(out, user_messages(caught))
     lines(out, comparison.sentences())
@@ -65,11 +65,9 @@ def _compared(
     return compare(first, second, ids=common, names=names, alone=(rest, new))
 
 
-def _hint(one: ResultFolder, other: ResultFolder, comparison: Comparison | GroupChanges) -> str:
+def _hint(one: ResultFolder, other: ResultFolder, n: int) -> str:
     """The command that compares the groups themselves, if many objects are in only one of the results."""
-    if isinstance(comparison, GroupChanges):
-        return ""
-    n, whole = len(comparison), len(comparison) + max(comparison.alone)
+    whole = max(len(one.places), len(other.places))
     matchable = all(comparing(folder.model) and not pairwise(folder.model) for folder in (one, other))
     if n >= SHARED * whole or not matchable:
         return ""

@@ -142,12 +142,10 @@ def _duration(seconds: float) -> str:
     return f"about {seconds:.0f} s left" if seconds < 90 else f"about {seconds / 60:.0f} min left"
 
 
-@contextmanager
-def _progress(err: Console) -> Iterator[Progress]:
+def _progress(err: Console) -> Progress:
     left = TextColumn("{task.fields[left]}")
     columns = (SpinnerColumn(), TextColumn("{task.description}"), BarColumn(), left, TimeElapsedColumn())
-    with Progress(*columns, console=err, transient=True, disable=not err.is_terminal) as bar:
-        yield bar
+    return Progress(*columns, console=err, transient=True, disable=not err.is_terminal)
 
 
 @contextmanager

@@ -28,14 +28,13 @@ from softecm.readers import Loaded
 
 MOST_BAD = 10  # bad lines that are listed
 MOST_BROKEN = 5  # broken links, or objects in another group than the known one, that are listed
-MISTAKE = "This may be a mistake in {}; otherwise a larger --link-weight satisfies more."
 #: What the third cell of a line may say.
 WORDS = dict.fromkeys(("together", "same", "must", "must-link"), 0)
 WORDS |= dict.fromkeys(("apart", "different", "cannot", "cannot-link"), 1)
 
 
 @dataclass(frozen=True)
-class Links:
+class LinkFile:
     """The links of a file, and the line of each."""
 
     file: Path
@@ -83,7 +82,7 @@ def known_groups(loaded: Loaded, column: str, n_clusters: int) -> KnownGroups:
     return KnownGroups(column, labels, tuple(str(loaded.known[rows[0]]) for rows in groups_of_labels(labels)))
 
 
-def read_links(file: Path, loaded: Loaded, known: KnownGroups | None = None) -> Links:
+def read_links(file: Path, loaded: Loaded, known: KnownGroups | None = None) -> LinkFile:
     """The pairs of a file, a line each: two objects by id or row, and "together" or "apart".
 
     The first line may name the columns. Objects go by the file's names.
@@ -114,7 +113,7 @@ def read_links(file: Path, loaded: Loaded, known: KnownGroups | None = None) -> 
         raise Problem(f"{file}, {'; '.join(bad[:MOST_BAD])}{' …' if len(bad) > MOST_BAD else ''}.{naming} {remedy}")
     if not any(pairs):
         raise Problem(f"{file} holds no links: write lines such as 3,17,together.")
-    links = Links(file, check_constraints(pairs[0], None, len(names)), lines)
+    links = LinkFile(file, check_constraints(pairs[0], None, len(names)), lines)
     _refuse_contradictions(links, pairs[1], names, known)
     return replace(links, pairs=check_constraints(*pairs, len(names)))
 
@@ -152,7 +151,7 @@ def _mistake(cells: Sequence[str], kind: int | None, place: Mapping[str, list[in
 
 
 def _refuse_contradictions(
-    links: Links, cannot: Sequence[tuple[int, int]], names: Sequence[str], known: KnownGroups | None
+    links: LinkFile, cannot: Sequence[tuple[int, int]], names: Sequence[str], known: KnownGroups | None
 ) -> None:
     """Refuse links that contradict each other or known groups; ``links`` has those that join objects."""
     must = links.pairs.must_link
@@ -165,9 +164,8 @@ def _refuse_contradictions(
             )
     if known is None:
         return
-    labelled = np.flatnonzero(known.labels >= 0).tolist()
     first: dict[int, int] = {}  # an object of known group for each group of joined objects
-    for i in labelled:
+    for i in np.flatnonzero(known.labels >= 0).tolist():
         j = first.setdefault(int(group[i]), i)
         if known.labels[i] != known.labels[j]:
             of_i, of_j = (known.names[known.labels[k]] for k in (i, j))
@@ -201,7 +199,7 @@ def muted_link_log() -> Iterator[None]:
         log.removeFilter(other)
 
 
-def with_satisfied_count(fitted: FittedFile, links: Links, names: Sequence[str]) -> FittedFile:
+def with_satisfied_count(fitted: FittedFile, links: LinkFile, names: Sequence[str]) -> FittedFile:
     """The fit with a sentence on how many links it satisfies: a warning with the others unless all are."""
     labels, count = fitted.model.labels_, sum(map(len, links.pairs))
     broken = [
@@ -215,8 +213,7 @@ def with_satisfied_count(fitted: FittedFile, links: Links, names: Sequence[str])
         every = f"The link in {name} is" if count == 1 else f"All {count} links in {name} are"
         return _with_finding(fitted, f"{every} satisfied.")
     some = f"The link in {name} is not" if count == 1 else f"{count - len(broken)} of {count} links in {name} are"
-    listed = f"{some} satisfied; broken: {some_of(broken, MOST_BROKEN)}."
-    return _with_warning(fitted, f"{listed} {MISTAKE.format('the file')}")
+    return _with_warning(fitted, f"{some} satisfied; broken: {some_of(broken, MOST_BROKEN)}.", "the file")
 
 
 def group_of_each_label(fitted: FittedFile, known: KnownGroups) -> dict[int, int]:
@@ -243,12 +240,13 @@ def with_known_count(fitted: FittedFile, known: KnownGroups, names: Sequence[str
     shown = [f"{names[i]} ({known.names[known.labels[i]]}{end})" for i, end in zip(elsewhere, fate, strict=True)]
     listed = some_of(shown, MOST_BROKEN)
     some = f"{len(rows) - len(elsewhere)} of {number_of(len(rows), 'labelled object')} are in the group of their label"
-    return _with_warning(fitted, f"{some} (column {known.column}); not: {listed}. {MISTAKE.format('the column')}")
+    return _with_warning(fitted, f"{some} (column {known.column}); not: {listed}.", "the column")
 
 
 def _with_finding(fitted: FittedFile, sentence: str) -> FittedFile:
     return replace(fitted, links=f"{fitted.links} {sentence}".strip())
 
 
-def _with_warning(fitted: FittedFile, sentence: str) -> FittedFile:
-    return replace(fitted, warnings=(*fitted.warnings, sentence))
+def _with_warning(fitted: FittedFile, sentence: str, where: str) -> FittedFile:
+    remedy = f"This may be a mistake in {where}; otherwise a larger --link-weight satisfies more."
+    return replace(fitted, warnings=(*fitted.warnings, f"{sentence} {remedy}"))

@@ -97,9 +97,8 @@ def _is_matrix(loaded: Loaded) -> bool:
     from softecm.spaces.base import look_like_dissimilarities, refuse_dissimilarities
 
     frame = loaded.data
-    if loaded.shape != "table" or not hasattr(frame, "columns") or len(frame) != len(frame.columns):
-        return False
-    if not loaded.numeric:
+    is_square = loaded.shape == "table" and hasattr(frame, "columns") and len(frame) == len(frame.columns)
+    if not is_square or not loaded.numeric:
         return False
     numbers = np.asarray(frame, dtype=np.float64)
     if loaded.ids is not None and loaded.names == [str(name) for name in frame.columns]:
@@ -205,8 +204,8 @@ def _by_column(text: str, columns: Sequence[str]) -> dict[str | int, float]:
         name, _, number = map(str.strip, entry.rpartition("="))
         if name not in columns:
             raise Problem(f"--weights {entry} must name one of the columns {some_of(columns)}.{meant(name, columns)}")
-        weight = number_or("--weights", number)
-        if not isinstance(weight, float) or not 0 < weight < np.inf:
+        weight = float(number_or("--weights", number) or 0)
+        if not 0 < weight < np.inf:
             raise Problem(f"--weights {entry} must be a number above 0; --drop {name} leaves the column out.")
         weights[name] = weight
     return weights
@@ -246,16 +245,13 @@ def groups_of_codes(choice: MetricChoice, loaded: Loaded, model: SoftECM) -> tup
     names = decisions.focal_sets.in_words()
     sentences = []
     for code, rows in codes:
+        held = f"{code.value:.0f} ({int(rows.sum())} rows have it)"
         for column in np.unique(decisions.columns[rows]):
             own = decisions.columns == column
-            both = int((own & rows).sum())
-            if both < (ALL_OF_IT if column else SOME_OF_IT) * int(own.sum()):
-                continue
-            size, value, held = int(own.sum()), f"{code.value:.0f}", f"({int(rows.sum())} rows have it)"
-            outliers = f"{both} of the {size} outliers have {value} {held}."
-            sentences.append(
-                f"{opening(names[column])}: {both} of its {size} objects have {value} {held}." if column else outliers
-            )
+            size, both = int(own.sum()), int((own & rows).sum())
+            if both >= (ALL_OF_IT if column else SOME_OF_IT) * size:
+                group = f"{opening(names[column])}: {both} of its {size} objects"
+                sentences.append(f"{group if column else f'{both} of the {size} outliers'} have {held}.")
     return tuple(sentences)
 
 

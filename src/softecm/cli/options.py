@@ -11,10 +11,10 @@ import re
 import shlex
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextvars import ContextVar
-from dataclasses import MISSING, dataclass, fields, is_dataclass
+from dataclasses import MISSING, dataclass, field, fields, is_dataclass
 from functools import wraps
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, TypeAlias, get_type_hints
+from typing import TYPE_CHECKING, Annotated, Any, TypeAlias, TypeVar, dataclass_transform, get_type_hints
 
 import typer
 
@@ -25,36 +25,44 @@ from softecm.cli.problems import AS_TYPED, Problem, Stopped
 if TYPE_CHECKING:
     from softecm.readers import Beside, ReadOptions
 
+T = TypeVar("T")
 Command: TypeAlias = Callable[..., None]
 #: Parameters of an estimator by name, as the options gave them.
 Params: TypeAlias = Mapping[str, Any]
 
 
-def _panel(name: str | None) -> Callable[..., Any]:
-    """What makes the options of one panel of ``--help``, from their help and, where they differ, their names."""
-    return lambda help, *names, **more: typer.Option(*names, help=help, rich_help_panel=name, **more)
+def _panel(panel: str | None) -> Callable[..., Any]:
+    """What makes fields that are options of one panel of ``--help``, from their help and, where they differ, their names."""
+
+    def option(help: str, *names: str, default: object = None, metavar: str | None = None) -> object:
+        given = ... if default is MISSING else default
+        shown = typer.Option(given, *names, help=help, rich_help_panel=panel, metavar=metavar)
+        return field(default=default, metadata={"option": shown})
+
+    return option
 
 
-source, fitting, out, plain = map(_panel, ("Reading the file", "Clustering", "Output", None))
+@dataclass_transform(kw_only_default=True, frozen_default=True)
+def option_group(cls: type[T]) -> type[T]:
+    """Turn the annotated attributes of a class into options that belong together."""
+    return dataclass(frozen=True, kw_only=True)(cls)
 
-Quiet = Annotated[bool, plain("Print nothing but errors.", "--quiet", "-q")]
-Json = Annotated[bool, plain("Print one JSON object and nothing else.", "--json")]
-Force = Annotated[bool, plain("Replace existing results.", "--force", "-f")]
+
+READING, CLUSTERING, OUTPUT = "Reading the file", "Clustering", "Output"
+source, fitting, out, plain = map(_panel, (READING, CLUSTERING, OUTPUT, None))
+
+Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print nothing but errors.")]
+Json = Annotated[bool, typer.Option("--json", help="Print one JSON object and nothing else.")]
+Force = Annotated[bool, typer.Option("--force", "-f", help="Replace existing results.")]
 ResultDir = Annotated[Path, typer.Argument(metavar="DIR", help="A folder that softecm cluster wrote.")]
-LabelColumn = Annotated[
-    str | None, source("Column with known classes, for scoring only.", "--label-column", "--labels")
-]
-WithColumns = Annotated[
-    list[str] | None, out("Columns of FILE to add to the table, comma-separated, or all.", "--with-columns")
-]
-Clear = Annotated[float, out('Belief from which an object belongs "clearly" to a group.')]
-NoValues = Annotated[
-    bool,
-    out(
-        "Show no cell, name or prototype in report, summary.json or on the screen (the model file has prototypes).",
-        "--no-values",
-    ),
-]
+LABELS = "Column with known classes, for scoring only."
+LabelColumn = Annotated[str | None, typer.Option("--label-column", "--labels", help=LABELS, rich_help_panel=READING)]
+BESIDE = "Columns of FILE to add to the table, comma-separated, or all."
+WithColumns = Annotated[list[str] | None, typer.Option(help=BESIDE, rich_help_panel=OUTPUT)]
+CLEARLY = 'Belief from which an object belongs "clearly" to a group.'
+Clear = Annotated[float, typer.Option(help=CLEARLY, rich_help_panel=OUTPUT)]
+HIDDEN = "Show no cell, name or prototype in report, summary.json or on the screen (the model file has prototypes)."
+NoValues = Annotated[bool, typer.Option("--no-values", help=HIDDEN, rich_help_panel=OUTPUT)]
 
 
 def there(path: Path) -> Path:
@@ -71,97 +79,67 @@ InputFile = Annotated[
 ]
 
 
-@dataclass(frozen=True, kw_only=True)
+@option_group
 class Reading:
     """How a file is read; what is not given is inferred."""
 
-    id_column: Annotated[
-        str | None,
-        source("Column that names the objects; in a long table, the series of each row.", "--id", "--id-column"),
-    ] = None
-    drop: Annotated[list[str] | None, source("Columns to leave out, comma-separated.")] = None
-    drop_rows: Annotated[
-        list[str] | None, source("Rows to leave out, by number: 352, 1-3, -1 for the last; comma-separated.")
-    ] = None
-    categorical: Annotated[list[str] | None, source("Columns to read as categories, or all.")] = None
-    numeric: Annotated[list[str] | None, source("Columns that must be numbers, or all.")] = None
-    ordinal: Annotated[
-        list[str] | None,
-        source("Columns of ordered answers, as size=small<middle<large; all for those on a known scale; repeatable."),
-    ] = None
-    unit: Annotated[
-        list[str] | None,
-        source(
-            "Unit of a column that has several: weight=kg, or with a factor: glucose=mmol/L=18 mg/dL; other cells are "
-            "missing; repeatable."
-        ),
-    ] = None
-    dates: Annotated[
-        list[str] | None,
-        source(
-            "Date columns, a format (dmy, mdy, ymd, %d.%m.%Y), or both as column=format; none to keep dates as text."
-        ),
-    ] = None
-    delimiter: Annotated[str | None, source("Delimiter: a character, tab, blanks, or none.")] = None
-    decimal: Annotated[str | None, source("Decimal separator, . or ,")] = None
-    thousands: Annotated[str | None, source("Thousands separator: , or . or blank, apostrophe, none.")] = None
-    encoding: Annotated[str | None, source("Encoding, such as utf-8 or cp1252.")] = None
-    header: Annotated[bool | None, source("Whether the first line names the columns.", "--header/--no-header")] = None
-    names: Annotated[
-        list[str] | None, source("Names for all columns, comma-separated, if the file has none.", "--names")
-    ] = None
-    missing: Annotated[
-        list[str] | None,
-        source("Additional marks of missing cells, besides empty, ?, NA, unknown, k.A. …; repeatable."),
-    ] = None
-    sheet: Annotated[str | None, source("Sheet of a workbook (Excel, OpenDocument).")] = None
-    array: Annotated[str | None, source("Array of an .npz file.")] = None
-    symmetrize: Annotated[
-        str | None,
-        source("Matrix of dissimilarities that differ by direction: take the mean or the max.", metavar="mean|max"),
-    ] = None
-    time: Annotated[
-        str | None,
-        source(
-            "Column that orders a series of a long table; without --id and --value, every other column is a series."
-        ),
-    ] = None
-    value: Annotated[str | None, source("Long table of series: the value columns, comma-separated.")] = None
-    channel: Annotated[
-        str | None, source("Long table with a row per series, time and channel: the column that names the channel.")
-    ] = None
+    id_column: str | None = source(
+        "Column that names the objects; in a long table, the series of each row.", "--id", "--id-column"
+    )
+    drop: list[str] | None = source("Columns to leave out, comma-separated.")
+    drop_rows: list[str] | None = source("Rows to leave out, by number: 352, 1-3, -1 for the last; comma-separated.")
+    categorical: list[str] | None = source("Columns to read as categories, or all.")
+    numeric: list[str] | None = source("Columns that must be numbers, or all.")
+    ordinal: list[str] | None = source(
+        "Columns of ordered answers, as size=small<middle<large; all for those on a known scale; repeatable."
+    )
+    unit: list[str] | None = source(
+        "Unit of a column that has several: weight=kg, or with a factor: glucose=mmol/L=18 mg/dL; other cells are "
+        "missing; repeatable."
+    )
+    dates: list[str] | None = source(
+        "Date columns, a format (dmy, mdy, ymd, %d.%m.%Y), or both as column=format; none to keep dates as text."
+    )
+    delimiter: str | None = source("Delimiter: a character, tab, blanks, or none.")
+    decimal: str | None = source("Decimal separator, . or ,")
+    thousands: str | None = source("Thousands separator: , or . or blank, apostrophe, none.")
+    encoding: str | None = source("Encoding, such as utf-8 or cp1252.")
+    header: bool | None = source("Whether the first line names the columns.", "--header/--no-header")
+    names: list[str] | None = source("Names for all columns, comma-separated, if the file has none.")
+    missing: list[str] | None = source(
+        "Additional marks of missing cells, besides empty, ?, NA, unknown, k.A. …; repeatable."
+    )
+    sheet: str | None = source("Sheet of a workbook (Excel, OpenDocument).")
+    array: str | None = source("Array of an .npz file.")
+    symmetrize: str | None = source(
+        "Matrix of dissimilarities that differ by direction: take the mean or the max.", metavar="mean|max"
+    )
+    time: str | None = source(
+        "Column that orders a series of a long table; without --id and --value, every other column is a series."
+    )
+    value: str | None = source("Long table of series: the value columns, comma-separated.")
+    channel: str | None = source(
+        "Long table with a row per series, time and channel: the column that names the channel."
+    )
 
     def options(self, **more: object) -> ReadOptions:
         """The same for the readers."""
         from softecm.readers import ReadOptions
 
         dates = (one for entry in self.dates or () for one in ([entry] if "%" in entry else several([entry])))
-        lists = {
-            name: several(getattr(self, name)) for name in ("drop", "drop_rows", "categorical", "numeric", "names")
-        }
-        lists |= {
-            "dates": tuple(dates),
-            "ordinal": tuple(self.ordinal or ()),
-            "unit": tuple(self.unit or ()),
-            "value": several_or(self.value) or (),
-        }
+        lists = {name: several(vars(self)[name]) for name in ("drop", "drop_rows", "categorical", "numeric", "names")}
+        lists |= {name: tuple(vars(self)[name] or ()) for name in ("ordinal", "unit")}
+        lists |= {"dates": tuple(dates), "value": several([self.value or ""])}
         return ReadOptions(**{**vars(self), **lists, "missing": tuple(self.missing or ()) or None, **more})
 
 
-@dataclass(frozen=True, kw_only=True)
+@option_group
 class OtherFiles:
     """Files with other views of the objects."""
 
-    series: Annotated[Path | None, source("Long table of series of the same objects, matched by --id.", "--series")] = (
-        None
-    )
-    embedding: Annotated[
-        list[Path] | None, source("Rows of numbers of the same objects (.npy, CSV …); repeatable.", "--embedding")
-    ] = None
-    matrix: Annotated[
-        list[Path] | None,
-        source("Other dissimilarities of the same objects, for --algorithm MECMdd; repeatable.", "--matrix"),
-    ] = None
+    series: Path | None = source("Long table of series of the same objects, matched by --id.")
+    embedding: list[Path] | None = source("Rows of numbers of the same objects (.npy, CSV …); repeatable.")
+    matrix: list[Path] | None = source("Other dissimilarities of the same objects, for --algorithm MECMdd; repeatable.")
 
     def views(self) -> Beside:
         """The same for the readers."""
@@ -170,31 +148,29 @@ class OtherFiles:
         return Beside(self.series, tuple(self.embedding or ()), tuple(self.matrix or ()))
 
 
-@dataclass(frozen=True, kw_only=True)
+@option_group
 class CommonSettings:
     """Settings of every fit, one or a grid of them: parameters of the estimator, and how columns are scaled."""
 
-    metric: Annotated[
-        str,
-        fitting(
-            "auto, or a name; one for series (series-auto: shape, slope and texture) reads each row of a table as a series."
-        ),
-    ] = "auto"
-    scale: Annotated[
-        str, fitting("Scaling of numeric columns: auto, standard (to unit spread), robust (by quartiles) or none.")
-    ] = "auto"
-    weights: Annotated[
-        str, fitting("Column weights of a table: auto (uninformative columns get none), equal, or age=3,income=0.5.")
-    ] = "auto"
-    delta: Annotated[
-        str, fitting("Distance beyond which objects are outliers: auto, a number, or none for no outliers.")
-    ] = "auto"
-    relaxation: Annotated[str, fitting("auto, penalty, gap or exact.")] = "auto"
-    n_init: Annotated[int, fitting("Number of initializations.")] = 10
-    max_iter: Annotated[int, fitting("Maximum number of iterations.")] = 200
-    tol: Annotated[float, fitting("Tolerance: the fit stops when no mass changes by more.")] = 1e-4
-    device: Annotated[str, fitting("auto, cpu or cuda.")] = "auto"
-    dtype: Annotated[str, fitting("float64 or float32.")] = "float64"
+    metric: str = fitting(
+        "auto, or a name; one for series (series-auto: shape, slope and texture) reads each row of a table as a series.",
+        default="auto",
+    )
+    scale: str = fitting(
+        "Scaling of numeric columns: auto, standard (to unit spread), robust (by quartiles) or none.", default="auto"
+    )
+    weights: str = fitting(
+        "Column weights of a table: auto (uninformative columns get none), equal, or age=3,income=0.5.", default="auto"
+    )
+    delta: str = fitting(
+        "Distance beyond which objects are outliers: auto, a number, or none for no outliers.", default="auto"
+    )
+    relaxation: str = fitting("auto, penalty, gap or exact.", default="auto")
+    n_init: int = fitting("Number of initializations.", default=10)
+    max_iter: int = fitting("Maximum number of iterations.", default=200)
+    tol: float = fitting("Tolerance: the fit stops when no mass changes by more.", default=1e-4)
+    device: str = fitting("auto, cpu or cuda.", default="auto")
+    dtype: str = fitting("float64 or float32.", default="float64")
 
     def params(self) -> Params:
         """Parameters of the estimator but for the metric."""
@@ -202,26 +178,26 @@ class CommonSettings:
         return {name: getattr(self, name) for name in names} | {"delta": number_or("--delta", self.delta, "auto")}
 
 
-@dataclass(frozen=True, kw_only=True)
+@option_group
 class SweepSettings(CommonSettings):
     """Settings that are the same in a whole grid."""
 
-    max_iter: Annotated[int, fitting("Maximum number of iterations.")] = 500
+    max_iter: int = fitting("Maximum number of iterations.", default=500)
 
 
-@dataclass(frozen=True, kw_only=True)
+@option_group
 class FitSettings(CommonSettings):
     """Settings of one fit."""
 
-    seed: Annotated[int, fitting("Random seed.")] = 0
-    alpha: Annotated[float, fitting("Larger values put less mass on large sets.")] = 1.0
-    beta: Annotated[float, fitting("Above 1; larger values spread mass over more sets.")] = 1.2
-    lam: Annotated[str, fitting("How strongly sets are tied to their groups: auto, or a number.")] = "auto"
-    max_cardinality: Annotated[str, fitting("Largest set size, none for all, or auto (as --focal-sets says).")] = "auto"
-    focal_sets: Annotated[str, fitting("auto (groups and neighbouring pairs), simple, full or pairs.")] = "auto"
-    init: Annotated[str, fitting("auto (single groups first), k-means++ or random.")] = "auto"
-    solver: Annotated[str, fitting("auto, descent or gradient.")] = "auto"
-    n_jobs: Annotated[int | None, fitting("Number of threads.")] = None
+    seed: int = fitting("Random seed.", default=0)
+    alpha: float = fitting("Larger values put less mass on large sets.", default=1.0)
+    beta: float = fitting("Above 1; larger values spread mass over more sets.", default=1.2)
+    lam: str = fitting("How strongly sets are tied to their groups: auto, or a number.", default="auto")
+    max_cardinality: str = fitting("Largest set size, none for all, or auto (as --focal-sets says).", default="auto")
+    focal_sets: str = fitting("auto (groups and neighbouring pairs), simple, full or pairs.", default="auto")
+    init: str = fitting("auto (single groups first), k-means++ or random.", default="auto")
+    solver: str = fitting("auto, descent or gradient.", default="auto")
+    n_jobs: int | None = fitting("Number of threads.")
 
     def params(self) -> Params:
         """Parameters of the estimator."""
@@ -304,7 +280,7 @@ def _written(context: typer.Context, typed: Collection[str]) -> tuple[tuple[str,
         if one.name not in typed or value is None:
             continue
         option = one.opts[-1] if one.opts[0].startswith("-") and not one.opts[-1].startswith("--") else one.opts[0]
-        if isinstance(value, bool):
+        if value is True or value is False:
             words.append((one.name, (option if value else (one.secondary_opts or [option])[0],)))
         elif one.param_type_name == "argument":
             words.append((one.name, (str(value),)))
@@ -325,7 +301,8 @@ def _spread(kind: object, parameter: inspect.Parameter) -> Iterator[inspect.Para
         return
     hints = get_type_hints(kind, include_extras=True)
     for one in fields(kind):
-        yield from _spread(hints[one.name], _keyword(one.name, hints[one.name], one.default))
+        default = one.metadata.get("option", one.default)
+        yield from _spread(hints[one.name], _keyword(one.name, hints[one.name], default))
 
 
 def _gathered(kind: Any, values: Mapping[str, object], name: str) -> object:
@@ -347,11 +324,6 @@ def several(names: list[str] | None) -> tuple[str, ...]:
     ('a', 'b', 'c')
     """
     return tuple(part.strip() for name in names or [] for part in name.split(",") if part.strip())
-
-
-def several_or(names: str | None) -> tuple[str, ...] | None:
-    """Names with commas between; None where the option was not given."""
-    return None if names is None else several([names])
 
 
 def number_or(name: str, text: str, *words: str, whole: bool = False) -> float | int | str | None:
@@ -380,9 +352,7 @@ def focal_params(max_cardinality: str, focal_sets: str) -> dict[str, object]:
     largest = number_or("--max-cardinality", max_cardinality, "auto", whole=True)
     if largest is None:
         return {"max_cardinality": None, "focal_sets": "full"}
-    has_size = largest != "auto"
-    both = has_size and focal_sets != "auto"  # the estimator says what is wrong with that
-    return {
-        "max_cardinality": largest if has_size else None,
-        "focal_sets": None if has_size and not both else focal_sets,
-    }
+    if largest == "auto":
+        return {"max_cardinality": None, "focal_sets": focal_sets}
+    # The estimator says what is wrong with both.
+    return {"max_cardinality": largest, "focal_sets": None if focal_sets == "auto" else focal_sets}

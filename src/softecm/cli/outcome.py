@@ -12,6 +12,7 @@ import numpy as np
 from rich.console import Console
 from rich.text import Text
 
+from softecm._text import capitalized
 from softecm._version import __version__
 from softecm.belief.totals import PartitionTotals
 from softecm.cli.fitting import FittedFile
@@ -89,12 +90,9 @@ def summary(
 
 def _again(model: SoftECM, file: Path) -> str:
     """The command for another fit like this one, as many groups, to which a report's sliders add their values."""
-    typed = INVOCATION.get()
-    slid = {"alpha", "beta", "clear", *(["delta"] if getattr(model, "delta_", None) is not None else [])}
-    same = typed.line(
-        {*slid, "output", "force", "checkpoint", "resume", "names_of_clusters"},
-        clusters=str(model.partition_.n_clusters),
-    )
+    away = {"alpha", "beta", "clear", "output", "force", "checkpoint", "resume", "names_of_clusters"}
+    away |= {"delta"} if getattr(model, "delta_", None) is not None else set()
+    same = INVOCATION.get().line(away, clusters=str(model.partition_.n_clusters))
     return f"{same} -o {shlex.quote(f'{file.stem}-what-if')}"
 
 
@@ -102,16 +100,13 @@ def write(
     work: Path, folder: Path, source: ObjectSource, fitted: FittedFile, summary: Mapping[str, Any]
 ) -> dict[str, Any]:
     """The summary and the report; ``folder`` is where they and the model will lie in the end. Gives the whole summary."""
-    model, loaded = fitted.model, replace(source.loaded, code=tuple(source.reading()))
+    model, loaded = fitted.model, source.loaded
     write_json(summary, work / "summary.json")  # before the report, which could fail
     result = ResultFolder(folder, cast(Summary, summary))
     page = result.holding(model, loaded, source.shown(model), loaded.names).page()
     page.write(work / "report.html")
-    whole = {
-        **summary,
-        "profiles": page.facts["profiles"],
-        "group_sentences": _sentences(page, summary["objects_by_set"]),
-    }
+    sentences = _sentences(page, summary["objects_by_set"])
+    whole = {**summary, "profiles": page.facts["profiles"], "group_sentences": sentences}
     write_json(whole, work / "summary.json")
     return whole
 
@@ -121,9 +116,8 @@ def _sentences(page: ReportData, counts: Mapping[str, int]) -> dict[str, str]:
     profiles = page.profiles
     if profiles is None:
         return {}
-    return replace(profiles, sizes={name: counts.get(name, size) for name, size in profiles.sizes.items()}).sentences(
-        page.noun
-    )
+    sizes = {name: counts.get(name, size) for name, size in profiles.sizes.items()}
+    return replace(profiles, sizes=sizes).sentences(page.noun)
 
 
 def say(out: Console, folder: Path, model: SoftECM, totals: PartitionTotals, summary: Mapping[str, Any]) -> None:
@@ -137,18 +131,11 @@ def say(out: Console, folder: Path, model: SoftECM, totals: PartitionTotals, sum
     lines(out, summary["sentences"])
     finding = str(getattr(getattr(getattr(model, "model_", None), "metric", None), "finding", ""))
     if finding:
-        out.print(Text(f"{finding[0].upper()}{finding[1:]}.", style="dim"))
+        out.print(Text(f"{capitalized(finding)}.", style="dim"))
     out.print(counts_table(model.focal_sets_, totals.objects.tolist()))
-    group_sentences = summary["group_sentences"]
     if totals.focal.n_clusters > 1:
-        lines(
-            out,
-            [
-                group_sentences[name]
-                for name in model.focal_sets_.cluster_names[:MOST_GROUPS]
-                if name in group_sentences
-            ],
-        )
+        names, about = model.focal_sets_.cluster_names[:MOST_GROUPS], summary["group_sentences"]
+        lines(out, [about[name] for name in names if name in about])
     out.print(Text(five_counts(totals.decisions(), totals.clear)))
     if summary["scores"]:
         out.print(Text("Compared with the labels: " + ", ".join(f"{k} {v:.3f}" for k, v in summary["scores"].items())))

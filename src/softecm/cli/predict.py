@@ -76,7 +76,7 @@ def run(options: PredictOptions) -> None:
     out.print(counts_table(totals.focal, totals.objects.tolist()))
     out.print(Text(five_counts(totals.decisions(), clear)))
     out.print(Text(f"Written to {target}"))
-    facts = {
+    facts: dict[str, object] = {
         "file": None if to_stdout else str(target),
         "n_objects": len(partition),
         "objects_by_set": totals.by_set(),
@@ -85,7 +85,9 @@ def run(options: PredictOptions) -> None:
         "sentences": sentences,
         "warnings": list(messages),
     }
-    print_json({**facts, "objects": _records(table)} if to_stdout else facts)
+    if to_stdout:
+        facts["objects"] = json.loads(table.to_json(orient="records", date_format="iso", double_precision=10))
+    print_json(facts)
 
 
 def _with_names(loaded: Loaded) -> object:
@@ -107,14 +109,6 @@ def _print(table: pd.DataFrame) -> None:
         raise BrokenPipeError from error
 
 
-def _records(table: pd.DataFrame) -> list[dict[str, object]]:
-    """The rows of a table as JSON has them."""
-    records: list[dict[str, object]] = json.loads(
-        table.to_json(orient="records", date_format="iso", double_precision=10)
-    )
-    return records
-
-
 def _several_views(estimator: SoftECM) -> Views | None:
     """The views of a model that was fitted to several files; None for one file, or several matrices."""
     views = views_of(estimator) if hasattr(estimator, "model_") else None
@@ -128,10 +122,8 @@ def _as_trained(estimator: SoftECM, model: Path, options: ReadOptions) -> ReadOp
     if views is not None:  # the first file is the table
         space, names = views.spaces[0], views.feature_names[0] or None
     folder = ResultFolder.open(model) if (model / "summary.json").is_file() else None
-    known, first = (
-        (folder.columns if folder else None) or [],
-        (folder.read_options if folder else None) or ReadOptions(),
-    )
+    known = (folder.columns if folder else None) or []
+    first = (folder.read_options if folder else None) or ReadOptions()
     if views is None and (first.long or first.states or first.series):
         return options.like_series(first, known)
     if isinstance(space, States):
@@ -142,17 +134,6 @@ def _as_trained(estimator: SoftECM, model: Path, options: ReadOptions) -> ReadOp
         return options
     table = space if isinstance(space, Table) else None
     expected = Expected(kinds, named, gaps=table is not None, optional=() if table is None else table.optional)
-    if folder is None:
-        return replace(options, expected=expected)
-    ids = [column.name for column in known if column.kind == "id"]
-    written = {column.name: column.written for column in known if column.written}
-    expected = replace(
-        expected,
-        id_column=ids[0] if ids else None,
-        written=written,
-        known=tuple(column.name for column in known),
-        unit=first.unit,
-    )
     return replace(
         options,
         missing=options.missing or first.missing,
@@ -160,16 +141,14 @@ def _as_trained(estimator: SoftECM, model: Path, options: ReadOptions) -> ReadOp
         time=options.time or first.time,  # of the series beside a table
         value=options.value or first.value,
         channel=options.channel or first.channel,
-        expected=expected,
+        expected=expected.as_in(known, first.unit),
     )
 
 
 def _check_views(estimator: SoftECM, model: Path, views: Beside) -> None:
     """Refuse files that the model was not fitted with, and too few of them."""
     own = _several_views(estimator)
-    several = (
-        getattr(estimator, "view_names_", ()) if not hasattr(estimator, "model_") else () if own is None else own.views
-    )
+    several = getattr(estimator, "view_names_", ()) if own is None else own.views
     if len(several) < 2 and views:
         raise Problem(f"{model} was fitted with one file: leave out --series, --embedding and --matrix.")
     if len(several) > 1 and not views:
@@ -200,7 +179,5 @@ def as_views(estimator: SoftECM, loaded: Loaded) -> Loaded:
                 f"{file} is not a view of the model, whose views are {', '.join(space.views)}: leave out this {kind}."
             )
         data[left.pop(0)] = part
-    missing = [
-        f"no file was given for {name}: objects are compared in their other views." for name in series + embeddings
-    ]
-    return replace(loaded, data=data, notes=(*loaded.notes, *missing))
+    note = "no file was given for {}: objects are compared in their other views."
+    return replace(loaded, data=data, notes=(*loaded.notes, *map(note.format, series + embeddings)))

@@ -93,9 +93,8 @@ def _renamed_summary(summary: Summary, old: FocalSets, new: FocalSets) -> Summar
     after["cluster_names"] = list(new.cluster_names)
     after["objects_by_set"] = {sets.get(name, name): n for name, n in summary.get("objects_by_set", {}).items()}
     after["profiles"] = {sets.get(name, name): traits for name, traits in summary.get("profiles", {}).items()}
-    after["group_sentences"] = {
-        sets.get(name, name): renamed(text, words) for name, text in summary.get("group_sentences", {}).items()
-    }
+    sentences = summary.get("group_sentences", {}).items()
+    after["group_sentences"] = {sets.get(name, name): renamed(text, words) for name, text in sentences}
     if not old.names:  # names that people gave are not looked for in sentences
         after["warnings"] = [with_names(text, new.cluster_names) for text in summary.get("warnings", [])]
     return after

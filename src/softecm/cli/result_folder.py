@@ -73,11 +73,11 @@ def partition_table(
 
 def with_words(frame: pd.DataFrame, function: Callable[[str], str]) -> pd.DataFrame:
     """A frame whose cells of text are replaced by what a function makes of them."""
-    words = {name: cells for name, cells in frame.items() if cells.dtype.kind == "O"}
-    changed = {
-        name: cells.map(lambda cell: function(cell) if isinstance(cell, str) else cell) for name, cells in words.items()
-    }
-    return frame.assign(**changed)
+
+    def changed(cell: object) -> object:
+        return function(cell) if isinstance(cell, str) else cell
+
+    return frame.assign(**{name: cells.map(changed) for name, cells in frame.items() if cells.dtype.kind == "O"})
 
 
 def write_csv(frame: object, target: object) -> None:
@@ -136,7 +136,7 @@ def check_summary(summary: Any, file: Path) -> Summary:
     for name, kind in get_type_hints(Summary).items():
         if name not in summary:
             continue
-        if not matches(summary[name], kind) or not (name not in RULES or RULES[name](summary[name])):
+        if not matches(summary[name], kind) or (name in RULES and not RULES[name](summary[name])):
             raise Problem(f"{file} is damaged: its entry {name!r} has an unexpected value. Run softecm cluster again.")
     return cast(Summary, summary)
 
@@ -164,10 +164,8 @@ class ResultFolder:
             raise Problem(f"{path} is not a folder: give one that softecm cluster wrote.")
         completed(path)
         try:
-            text = file.read_text(encoding="utf-8")
-            return ResultFolder(
-                path, check_summary(json.loads(text, parse_float=_finite, parse_constant=_finite), file)
-            )
+            summary = json.loads(file.read_text(encoding="utf-8"), parse_float=_finite, parse_constant=_finite)
+            return ResultFolder(path, check_summary(summary, file))
         except OSError:
             raise Problem(f"{path} has no readable summary.json: give a folder that softecm cluster wrote.") from None
         except (ValueError, RecursionError):
@@ -316,11 +314,8 @@ class ResultFolder:
         columns = self.summary.get("understood", {}).get("columns", [])
         if not matches(columns, list[Column]) or not all("detail" in one for one in columns):
             return None
-        written = (one.get("written") for one in columns)
-        return [
-            Column(**{**one, "written": how and Written(**_with_tuples(how))})
-            for one, how in zip(columns, written, strict=True)
-        ] or None
+        written = (how and Written(**_with_tuples(how)) for one in columns for how in [one.get("written")])
+        return [Column(**{**one, "written": how}) for one, how in zip(columns, written, strict=True)] or None
 
 
 def _with_tuples(entries: Mapping[str, Any]) -> dict[str, Any]:

@@ -8,13 +8,14 @@ from typing import TYPE_CHECKING
 
 from rich.console import Console, ConsoleOptions, ConsoleRenderable, RenderHook, RenderResult
 from rich.segment import Segment
-from rich.table import Table
+from rich.table import Column, Table
 from rich.text import Text
 
 from softecm._text import escaped, grouped, number_of, to_json, visible
 from softecm.belief import FocalSets
 from softecm.cli.options import INVOCATION
 from softecm.plots import set_colors
+from softecm.readers.base import HEADS
 from softecm.report.sections.columns import columns_shown
 
 if TYPE_CHECKING:
@@ -28,12 +29,11 @@ NARROW = 72  # below this width a table of columns can't be read
 def consoles() -> tuple[Console, Console]:
     """One console for results, one for progress and remarks; silent where asked. Neither shows control characters."""
     called = INVOCATION.get()
-    both = tuple(
-        Console(stderr=stderr, quiet=called.quiet or called.machine, highlight=False) for stderr in (False, True)
-    )
-    for console in both:
+    quiet = called.quiet or called.machine
+    out, err = (Console(stderr=stderr, quiet=quiet, highlight=False) for stderr in (False, True))
+    for console in (out, err):
         console.push_render_hook(_Clean())
-    return both[0], both[1]
+    return out, err
 
 
 class _Clean(RenderHook):
@@ -64,10 +64,7 @@ def counts_table(focal: FocalSets, counts: Sequence[int], most: int = 14) -> Tab
     """How many objects each set has, with bars."""
     colors, names = set_colors(focal), focal.in_words()
     columns = [j for j in [*range(1, len(focal) + 1), 0] if counts[j] or 1 <= j <= focal.n_clusters]
-    table = Table(box=None, show_header=False, pad_edge=False, padding=(0, 2, 0, 0))
-    table.add_column()
-    table.add_column(justify="right")
-    table.add_column()
+    table = Table("", Column(justify="right"), "", box=None, show_header=False, pad_edge=False, padding=(0, 2, 0, 0))
     for j in columns[:most]:
         bar = Text(("█" if j else "·") * round(30 * counts[j] / max(counts)), style="" if j == 0 else colors[j])
         table.add_row(names[j], grouped(counts[j]), bar)
@@ -93,9 +90,8 @@ def remarks(out: Console, sentences: Sequence[str]) -> None:
 
 def _tried(distances: Sequence[Candidate]) -> Table:
     """The combinations of views that were compared, the one that is used first."""
-    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 2))
-    table.add_column("views")
-    table.add_column("clarity of the groups", justify="right", style="dim")
+    clarity = Column("clarity of the groups", justify="right", style="dim")
+    table = Table("views", clarity, box=None, pad_edge=False, padding=(0, 2, 0, 2))
     for k, one in enumerate(distances):
         table.add_row(one.name if k else f"{one.name} (used)", f"{one.clarity:.2f}")
     return table
@@ -133,10 +129,9 @@ def say_notes(out: Console, notes: Sequence[str]) -> None:
 def _columns_table(rows: Sequence[Sequence[str]]) -> Table:
     """A line a column; what does not fit goes on below."""
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 2))
-    heads = ("column", "read as", "values", "why", "missing")
-    used = [k for k in range(len(heads)) if any(row[k] for row in rows)]
+    used = [k for k in range(len(HEADS)) if any(row[k] for row in rows)]
     for k in used:
-        table.add_column(heads[k], style="" if k == 0 else "dim", overflow="fold")
+        table.add_column(HEADS[k], style="" if k == 0 else "dim", overflow="fold")
     for row in rows:
         table.add_row(*(Text(row[k], style="dim" if row[1] == "left out" else "") for k in used))
     return table

@@ -10,7 +10,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from rich.console import Console
-from rich.table import Table
+from rich.table import Column, Table
 
 from softecm._precision import criterion
 from softecm._text import capitalized, listed
@@ -134,9 +134,8 @@ def candidates_table(values: Mapping[str, float | None], chosen: int, rule: str)
     """Every number that was tried with its value, the chosen one bold."""
     from softecm.selection.rules import RULES
 
-    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
-    table.add_column("groups", justify="right")
-    table.add_column(f"value ({'lowest' if RULES[rule].smaller else 'highest'} is best)", justify="right")
+    heads = ("groups", f"value ({'lowest' if RULES[rule].smaller else 'highest'} is best)")
+    table = Table(*(Column(head, justify="right") for head in heads), box=None, pad_edge=False, padding=(0, 2, 0, 0))
     for c, value in values.items():
         mark = "bold" if int(c) == chosen else "dim"
         table.add_row(c, "merged or empty" if value is None else criterion(value), style=mark)

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import re
-from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, ClassVar, NamedTuple, cast
+from typing import TYPE_CHECKING, ClassVar, NamedTuple, TypeAlias, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,8 +19,8 @@ from softecm.cli.fitting import FittedFile
 from softecm.cli.problems import Problem, mendable
 from softecm.cli.result_folder import partition_table, write_csv
 from softecm.readers import PARQUET, Beside, Column, Loaded, ReadOptions, check_file, read
-from softecm.readers.base import Sheet, check_names, readable
-from softecm.readers.columns import stripped
+from softecm.readers.answers import stripped
+from softecm.readers.base import Sheet, as_names, check_names, readable
 from softecm.readers.frames import parquet_shape
 from softecm.readers.table import understood
 from softecm.report import three_sentences
@@ -43,67 +42,27 @@ TEXT = 8.0  # times the size of a text file: the table it becomes, and what is c
 
 
 @dataclass(frozen=True)
-class ObjectSource(ABC):
-    """A file's objects, as they are fitted, written and shown."""
+class WholeFile:
+    """A file's objects as they are fitted, written and shown: all of them in memory."""
 
     file: Path
-    loaded: Loaded  # all objects, or a sample of them
-
-    is_whole: ClassVar[bool] = True
-
-    @property
-    @abstractmethod
-    def n_objects(self) -> int:
-        """How many objects the file has."""
-
-    @abstractmethod
-    def data(self, metric: str) -> object:
-        """What is fitted."""
-
-    @abstractmethod
-    def write_masses(self, model: SoftECM, work: Path, clear: float) -> PartitionTotals:
-        """Write the partition of all objects into a folder; says how many objects are where."""
-
-    @abstractmethod
-    def sentences(self, model: SoftECM, totals: PartitionTotals) -> Sequence[str]:
-        """What was found, in words."""
-
-    @abstractmethod
-    def shown(self, model: SoftECM) -> CredalPartition:
-        """The partition of ``loaded``: what the report draws."""
-
-    def reading(self) -> Sequence[str]:
-        """Python that makes ``X`` from the file."""
-        return self.loaded.code
-
-    def remarks(self) -> list[str]:
-        """What to mind whatever the fit said."""
-        return []
-
-    def more(self, fitted: FittedFile) -> Mapping[str, object]:
-        """What the summary says of this kind of source alone."""
-        return {}
-
-
-@dataclass(frozen=True)
-class WholeFile(ObjectSource):
-    """All objects in memory."""
-
+    loaded: Loaded
     parquet: bool = False  # whether partition.parquet is wanted, too
     beside: tuple[str, ...] = ()  # columns of the file to write with the masses
     views: Beside | None = None  # files with other views of the objects
+    is_whole: ClassVar[bool] = True
 
     @property
     def n_objects(self) -> int:
-        """All that were read."""
+        """How many objects the file has."""
         return len(self.loaded)
 
     def data(self, metric: str) -> object:
-        """The objects as they were read."""
+        """What is fitted: the objects as they were read."""
         return self.loaded.data
 
     def write_masses(self, model: SoftECM, work: Path, clear: float) -> PartitionTotals:
-        """partition.csv, and partition.parquet where asked."""
+        """Write partition.csv, and partition.parquet where asked; says how many objects are where."""
         table = partition_table(model.partition_, self.loaded.names, clear, columns_beside(self.loaded, self.beside))
         write_csv(table, work / "partition.csv")
         if self.parquet:
@@ -118,11 +77,15 @@ class WholeFile(ObjectSource):
         )
 
     def shown(self, model: SoftECM) -> CredalPartition:
-        """All of it."""
+        """The partition of ``loaded``: what the report draws."""
         return model.partition_
 
+    def remarks(self) -> list[str]:
+        """What to mind whatever the fit said."""
+        return []
+
     def more(self, fitted: FittedFile) -> Mapping[str, object]:
-        """The other files."""
+        """What the summary says of this kind of source alone: the other files."""
         return {"beside": self.views.summary()} if self.views else {}
 
 
@@ -168,12 +131,14 @@ class Scan(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Blocks(ObjectSource):
-    """A Parquet file, read block by block; nothing of its length is held."""
+class Blocks:
+    """The same of a Parquet file, read block by block; nothing of its length is held."""
 
+    file: Path
+    loaded: Loaded  # a sample of the objects
     rows: int
     memory: int
-    is_whole = False
+    is_whole: ClassVar[bool] = False
 
     @property
     def n_objects(self) -> int:
@@ -190,11 +155,7 @@ class Blocks(ObjectSource):
         plain = SEMI_METRICS[metric].space is RealVectors and not words
         transform = None if plain else partial(_frame, words=words)
         with mendable(ValueError):
-            return ParquetBlocks(self.file, self._column_names, memory=self.memory, transform=transform)
-
-    @property
-    def _column_names(self) -> list[str]:
-        return [str(name) for name in self.loaded.data.columns]
+            return ParquetBlocks(self.file, list(self.loaded.data.columns), memory=self.memory, transform=transform)
 
     def write_masses(self, model: SoftECM, work: Path, clear: float) -> PartitionTotals:
         """partition.parquet, with the ids where a column holds them."""
@@ -215,11 +176,6 @@ class Blocks(ObjectSource):
         """The sample."""
         return model.predict_partition(self.loaded.data)
 
-    def reading(self) -> Sequence[str]:
-        """The blocks again."""
-        blocks = f"X = ParquetBlocks({str(self.file)!r}, {self._column_names!r})"
-        return ("from softecm.distributed import ParquetBlocks", blocks)
-
     def remarks(self) -> list[str]:
         """How much the report shows."""
         return [f"The report shows a sample of {grouped(len(self.loaded))} of {grouped(self.rows)} objects."]
@@ -227,18 +183,21 @@ class Blocks(ObjectSource):
     def more(self, fitted: FittedFile) -> Mapping[str, object]:
         """Time a round, and how many rows were sampled."""
         pace = fitted.seconds_per_iteration
-        return {
-            "seconds_a_round": None if pace is None else round(pace, 4),
-            "streamed": True,
-            "sampled": len(self.loaded),
-        }
+        seconds = None if pace is None else round(pace, 4)
+        return {"seconds_a_round": seconds, "streamed": True, "sampled": len(self.loaded)}
+
+
+ObjectSource: TypeAlias = WholeFile | Blocks
 
 
 def in_blocks(file: Path, options: ReadOptions, memory: int) -> Blocks:
     """Look through a file once: what it holds, and a sample of it."""
     check_file(file)
     scan = scanned(file)
-    return Blocks(file, _understood(file, scan, options), scan.rows, memory)
+    loaded = _understood(file, scan, options)
+    blocks = f"X = ParquetBlocks({str(file)!r}, {list(loaded.data.columns)!r})"
+    loaded = replace(loaded, code=("from softecm.distributed import ParquetBlocks", blocks))
+    return Blocks(file, loaded, scan.rows, memory)
 
 
 # ------------------------------------------------------------------ what the file holds
@@ -248,6 +207,7 @@ def scanned(file: Path) -> Scan:
     """Gaps, and which columns vary, exactly; a sample of rows for the rest."""
     import pandas as pd
     import pyarrow as pa
+    import pyarrow.compute as pc
     import pyarrow.parquet as parquet
 
     with (
@@ -259,8 +219,7 @@ def scanned(file: Path) -> Scan:
         parts, places, first = [], [], 0
         gaps = dict.fromkeys(source.schema_arrow.names, 0)
         check_names(file, source.schema_arrow.names)
-        seen: dict[str, object] = {}
-        varied: set[str] = set()
+        seen: dict[str, set[float]] = {name: set() for name in gaps}  # two numbers of each column
         for batch in source.iter_batches(BATCH, use_threads=False):
             table = pa.Table.from_batches([batch])
             table.validate(full=True)
@@ -270,38 +229,15 @@ def scanned(file: Path) -> Scan:
             first += len(table)
             for name in gaps:
                 column = table.column(name)
-                gaps[name] += _missing(column)
-                _look(column, name, seen, varied)
+                gaps[name] += int(pc.sum(pc.is_null(column, nan_is_null=True)).as_py() or 0)
+                if len(seen[name]) < 2 and (pa.types.is_floating(column.type) or pa.types.is_integer(column.type)):
+                    seen[name] |= {v for v in pc.min_max(column).as_py().values() if v is not None and v == v}
     if not rows:
         raise Problem(f"{file} has a header but no rows: there is nothing to cluster.")
     sample = pd.concat(parts, ignore_index=True)
     sample.columns = [str(name) for name in sample.columns]
+    varied = {name for name, numbers in seen.items() if len(numbers) > 1}
     return Scan(rows, sample, np.concatenate(places), gaps, varied)
-
-
-def _missing(column: pa.ChunkedArray) -> int:
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
-    count = int(column.null_count)
-    if pa.types.is_floating(column.type):
-        count += int(pc.sum(pc.is_nan(column)).as_py() or 0)
-    return count
-
-
-def _look(column: pa.ChunkedArray, name: str, seen: dict[str, object], varied: set[str]) -> None:
-    """Note a column of numbers that has held two values."""
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
-    if name in varied or not (pa.types.is_floating(column.type) or pa.types.is_integer(column.type)):
-        return
-    ends = pc.min_max(column).as_py()
-    values = {v for v in (*ends.values(), seen.get(name)) if v is not None and v == v}
-    if len(values) > 1:
-        varied.add(name)
-    elif values:
-        seen[name] = values.pop()
 
 
 def _understood(file: Path, scan: Scan, options: ReadOptions) -> Loaded:
@@ -313,15 +249,10 @@ def _understood(file: Path, scan: Scan, options: ReadOptions) -> Loaded:
     options = replace(options, numeric=(*options.numeric, *once))  # constant in the sample, not in the file
     how = {"format": "parquet", "read": f"block by block; understood from {grouped(len(scan.sample))} rows"}
     loaded = understood(file, Sheet(scan.sample, how), options)
-    columns = tuple(
-        Column(c.name, "id", "counts the rows")
-        if c.name == counting
-        else replace(c, gaps=scan.gaps.get(c.name, c.gaps))
-        for c in loaded.columns
-    )
-    names = np.array([str(i + 1) for i in scan.places], dtype=object)
-    ids = loaded.ids if options.id_column is not None else names
-    return replace(loaded, columns=columns, ids=ids)
+    columns = [replace(c, gaps=scan.gaps.get(c.name, c.gaps)) for c in loaded.columns]
+    columns = [Column(c.name, "id", "counts the rows") if c.name == counting else c for c in columns]
+    ids = loaded.ids if options.id_column is not None else as_names(scan.places + 1)
+    return replace(loaded, columns=tuple(columns), ids=ids)
 
 
 def _row_numbers(scan: Scan) -> str | None:

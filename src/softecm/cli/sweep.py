@@ -28,8 +28,6 @@ from softecm.files.places import SIGNED
 from softecm.readers import read
 
 if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-
     from softecm.selection import Sweep
 
 Grid: TypeAlias = Mapping[str, list[object]]
@@ -161,7 +159,7 @@ def _values(name: str, text: str) -> list[Any]:
 
 def _shown(value: object) -> str:
     """A parameter's value for reading."""
-    return value if isinstance(value, str) else f"{value:g}"
+    return "auto" if value == "auto" else f"{value:g}"
 
 
 # ------------------------------------------------------------------ what was chosen
@@ -198,24 +196,21 @@ def _plain(value: object) -> object:
 def _write(
     folder: Path, result: Sweep, values: Grid, choice: RuleChoice, rule: str, summary: Mapping[str, object]
 ) -> None:
-    result.to_frame("pandas").to_csv(folder / NAMES[0], index=False)
-    write_json(summary, folder / NAMES[1])
     from matplotlib.figure import Figure
 
-    figure = Figure(figsize=(7, 5), layout="constrained")
-    _draw(result, values, rule, choice, figure.add_subplot())
-    figure.savefig(folder / NAMES[2], dpi=120, metadata=SIGNED)
-
-
-def _draw(result: Sweep, values: Grid, rule: str, best: RuleChoice, ax: Axes) -> None:
-    """The two parameters with most values; the others as the rule chose them."""
     from softecm.selection import RULES
 
+    result.to_frame("pandas").to_csv(folder / NAMES[0], index=False)
+    write_json(summary, folder / NAMES[1])
+    # The two parameters with most values; the others as the rule chose them.
     order = sorted(values, key=lambda name: -len(values[name]))
     x, y = sorted(order[:2], key=list(values).index)
-    others = {name: best.params.get(name, values[name][0]) for name in order[2:]}
+    others = {name: choice.params.get(name, values[name][0]) for name in order[2:]}
+    figure = Figure(figsize=(7, 5), layout="constrained")
+    ax = figure.add_subplot()
     result.where(**others).heatmap(x, y, RULES[rule].column, ax=ax)
     ax.set_title(", ".join(f"{name} {_shown(value)}" for name, value in others.items()))
+    figure.savefig(folder / NAMES[2], dpi=120, metadata=SIGNED)
 
 
 def sentence(values: Grid, rule: str, choices: Mapping[str, RuleChoice]) -> str:
@@ -264,26 +259,17 @@ def _say(
 ) -> None:
     rule, merged = str(summary["rule"]), summary["merged_runs"]
     out.print(Text(f"{number_of(len(result), 'run')}, {merged} with merged clusters"))
-    judged = "rand_index" in result.columns
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
-    for name in (
-        "rule",
-        *(SHOWN[name] for name in values),
-        "value",
-        "sound",
-        *(("Rand", "adjusted") if judged else ()),
-    ):
-        table.add_column(name, justify="left" if name == "rule" else "right")
+    scores = {"rand_index": "Rand", "adjusted_rand_index": "adjusted"} if "rand_index" in result.columns else {}
+    table.add_column("rule")
+    for name in (*(SHOWN[name] for name in values), "value", "sound", *scores.values()):
+        table.add_column(name, justify="right")
     for name, choice in choices.items():
         if choice.problem:
             table.add_row(name, Text("no valid run", style="dim"))
             continue
-        cells = [_shown(choice.params[p]) for p in values]
-        cells += [
-            "-" if choice.value is None else f"{choice.value:.4g}",
-            f"{choice.sound_runs}/{choice.runs}",
-        ]
-        cells += [f"{choice.scores[score]:.3f}" for score in ("rand_index", "adjusted_rand_index")] if judged else []
+        cells = [*(_shown(choice.params[p]) for p in values), "-" if choice.value is None else f"{choice.value:.4g}"]
+        cells += [f"{choice.sound_runs}/{choice.runs}", *(f"{choice.scores[score]:.3f}" for score in scores)]
         table.add_row(name, *cells, style="bold" if name == rule else "")
     out.print(table)
     chosen = choices[rule]

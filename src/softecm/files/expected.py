@@ -173,7 +173,7 @@ def matches(value: object, kind: Any) -> bool:
         return isinstance(value, dict) and all(matches(cell, parts[1]) for cell in value.values())
     if kind in (int, float):
         return is_whole(value) if kind is int else is_number(value)
-    return kind in (Any, object) or (isinstance(kind, type) and isinstance(value, kind))
+    return kind in (Any, object) or (kind is not None and isinstance(value, kind))
 
 
 def number(allowed: Range = FINITE) -> Check:
@@ -226,7 +226,7 @@ def text(*choices: str) -> Check:
 def plain(content: Content, node: object, where: str) -> None:
     """Check a plain value, as in a table cell: a text, a finite number or a boolean."""
     value = one(node, ("value",), where, "a plain value")
-    if not isinstance(value, str | bool):
+    if not matches(value, str | bool):
         number()(content, node, where)
 
 

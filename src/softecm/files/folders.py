@@ -90,7 +90,11 @@ def _complete(folder: Path) -> None:
     try:
         for whole in sorted(folder.glob(f"{WHOLE}*")):
             for file in sorted(whole.iterdir()):
-                _put(file, folder)
+                if file.suffix == GONE:
+                    (folder / file.stem).unlink(missing_ok=True)
+                    file.unlink()
+                else:
+                    os.replace(file, folder / file.name)
                 reached("folder: file replaced")
             folder_to_disk(folder)
             whole.rmdir()
@@ -99,14 +103,6 @@ def _complete(folder: Path) -> None:
             f"replacing the files of {folder} failed: {reason(error)}. Some are new and some are old; the rest is in "
             f"its subfolder {WHOLE}… and is moved into place the next time {folder} is used."
         ) from error
-
-
-def _put(file: Path, folder: Path) -> None:
-    if file.suffix == GONE:
-        (folder / file.stem).unlink(missing_ok=True)
-        file.unlink()
-    else:
-        os.replace(file, folder / file.name)
 
 
 T = TypeVar("T")

@@ -60,8 +60,4 @@ def check_description(description: Mapping[str, object], tensors: Tensors, cls: 
         "params": named({}, rest=anything),
         "state": named(cls.SAVED, rest=rest, least=cls.REQUIRED),
     }
-    named(parts, rest=_ignored, least=parts)(Content(tensors), description, "")
-
-
-def _ignored(content: Content, node: object, where: str) -> None:
-    """Accept anything that other readers may need."""
+    named(parts, rest=lambda *_: None, least=parts)(Content(tensors), description, "")

@@ -26,6 +26,7 @@ from softecm.files.expected import (
     count,
     listed,
     mapped,
+    matches,
     named,
     named_array,
     numeric_type,
@@ -103,10 +104,10 @@ def saved_fields(cls: type) -> dict[str, Check]:
 
 def anything(content: Content, node: object, where: str) -> None:
     """Check any serializable value by itself."""
-    if isinstance(node, Mapping) and "own" in node:
-        return own(object)(Content(content.tensors), node, where)
-    if not isinstance(node, Mapping) or len(node) != 1:
+    if not isinstance(node, Mapping) or (len(node) != 1 and "own" not in node):
         raise Misfit(f"{where} is not a value")
+    if "own" in node:
+        return own(object)(Content(content.tensors), node, where)
     ((kind, inside),) = node.items()
     if kind in ("list", "tuple", "objects"):
         return listed(anything, kind=kind)(content, node, where)
@@ -117,7 +118,7 @@ def anything(content: Content, node: object, where: str) -> None:
         return None
     if kind == "dtype":
         return numeric_type(content, node, where)
-    if not (kind == "value" and (inside is None or isinstance(inside, bool | int | float | str))) and kind != "metric":
+    if not (kind == "value" and matches(inside, Plain)) and kind != "metric":
         raise Misfit(f"{where} is not a value")
     return None
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from softecm._text import number_of
+from softecm._text import number_of, some_of, spelling_key
 from softecm._wording import option
 from softecm.readers.base import ReadError, existing, folded, short
 from softecm.readers.numbers import ZERO_WORDS
@@ -28,29 +28,37 @@ NO_ANSWERS = frozenset(
     )
 )
 #: Lowest first; words in one group are synonyms.
-SCALES: tuple[tuple[tuple[str, ...], ...], ...] = (
-    (("never",), ("rarely", "seldom"), ("sometimes",), ("often", "usually"), ("always",)),
-    (
-        ("strongly disagree",),
-        ("disagree", "somewhat disagree"),
-        ("neutral", "neither agree nor disagree", "undecided"),
-        ("agree", "somewhat agree"),
-        ("strongly agree",),
-    ),
-    (("very poor",), ("poor",), ("fair", "average"), ("good",), ("very good",), ("excellent",)),
-    (("very low",), ("low",), ("medium", "middle", "moderate"), ("high",), ("very high",)),
-    (("nie",), ("selten",), ("manchmal", "gelegentlich"), ("oft", "häufig"), ("immer",)),
-    (
-        ("stimme gar nicht zu", "stimme überhaupt nicht zu"),
-        ("stimme eher nicht zu", "stimme nicht zu"),
-        ("teils/teils", "teils, teils", "neutral", "weder noch", "unentschieden"),
-        ("stimme eher zu", "stimme zu"),
-        ("stimme voll zu", "stimme voll und ganz zu"),
-    ),
-    (("sehr schlecht",), ("schlecht",), ("mittel", "mäßig", "befriedigend"), ("gut",), ("sehr gut",)),
-    (("sehr niedrig",), ("niedrig", "gering"), ("mittel",), ("hoch",), ("sehr hoch",)),
+SCALES = tuple(
+    [group.split("|") for group in scale.split("<")]
+    for scale in (
+        "never<rarely|seldom<sometimes<often|usually<always",
+        "strongly disagree<disagree|somewhat disagree<neutral|neither agree nor disagree|undecided<agree|somewhat agree<"
+        "strongly agree",
+        "very poor<poor<fair|average<good<very good<excellent",
+        "very low<low<medium|middle|moderate<high<very high",
+        "nie<selten<manchmal|gelegentlich<oft|häufig<immer",
+        "stimme gar nicht zu|stimme überhaupt nicht zu<stimme eher nicht zu|stimme nicht zu<"
+        "teils/teils|teils, teils|neutral|weder noch|unentschieden<stimme eher zu|stimme zu<"
+        "stimme voll zu|stimme voll und ganz zu",
+        "sehr schlecht<schlecht<mittel|mäßig|befriedigend<gut<sehr gut",
+        "sehr niedrig<niedrig|gering<mittel<hoch<sehr hoch",
+    )
 )
+EXACT = 2.0**53  # floats below are exact for integers
 LEAST = 3  # minimum number of words of a scale: the order of two doesn't matter
+
+
+def stripped(column: pd.Series) -> pd.Series:
+    """Return stripped text, with numbers and booleans as text; missing cells stay missing."""
+    import pandas as pd
+
+    if hasattr(column, "cat"):
+        column = column.astype(column.cat.categories.dtype)
+    filled = column.dropna()
+    if pd.api.types.is_float_dtype(column.dtype) and (filled.abs() < EXACT).all() and (filled % 1 == 0).all():
+        column = column.astype("Int64")  # codes read as 1.0 because some are missing
+    words = column.astype("str").str.strip().astype(object)
+    return words.where(column.notna() & (words != ""), None)
 
 
 def means_a_gap(word: str) -> bool:
@@ -157,3 +165,31 @@ def in_order(path: Path, words: pd.Series, levels: tuple[str, ...]) -> pd.Series
             f"order {' < '.join(levels)}: name it there, or give {option('missing', odd.iloc[0])}."
         )
     return pd.Series(pd.Categorical(placed, categories=list(levels), ordered=True), index=words.index, name=words.name)
+
+
+def most_frequent_spellings(words: pd.Series) -> tuple[str, ...]:
+    """Return the most frequent spelling of each word, if some have several; else empty."""
+    counts = words.value_counts()
+    best: dict[str, str] = {}
+    for word in counts.index:
+        best.setdefault(spelling_key(word), word)
+    return tuple(best.values()) if len(best) < len(counts) else ()
+
+
+def spelled_alike(words: pd.Series, spellings: tuple[str, ...]) -> pd.Series:
+    """Return words in the given spellings; others unchanged."""
+    if not spellings:
+        return words
+    known = {spelling_key(word): word for word in spellings}
+    alike = {word: known.get(spelling_key(word), word) for word in words.dropna().unique()}
+    return words.map(lambda word: alike.get(word))
+
+
+def merged_spellings(words: pd.Series, alike: pd.Series) -> str:
+    """Return which spellings were replaced, by the word that stands for them."""
+    changed = words[(words != alike) & words.notna()]
+    merged: dict[str, dict[str, None]] = {}
+    for old, new in zip(changed, alike[changed.index], strict=True):
+        merged.setdefault(new, {})[short(old)] = None
+    listed = [f"{some_of(list(others), 5)} = {short(word)}" for word, others in merged.items()]
+    return "; ".join(listed[:3]) + (" …" if len(listed) > 3 else "")

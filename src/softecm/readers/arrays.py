@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-import zipfile
 from pathlib import Path
 
 import numpy as np
-from numpy.typing import NDArray
 
 from softecm._text import grouped
 from softecm._wording import option
 from softecm.readers.base import (
     Column,
     Loaded,
-    Names,
     ReadError,
     ReadOptions,
     Sheet,
@@ -26,9 +23,19 @@ from softecm.readers.series import loaded_series
 
 def read_arrays(path: Path, options: ReadOptions) -> Sheet | Loaded:
     """Read the numbers of an ``.npy`` file or of one array of an ``.npz`` file; its array ``y`` has the labels."""
-    if _is_sparse(path):
-        return _sparse(path)
-    values, labels = _content(path, options)
+    check_unpacked(path)
+    what = "NumPy arrays of numbers (Python objects are never loaded)"
+    with readable(path, what), open(path, "rb") as file, np.errstate(all="ignore"):
+        content = np.load(file, allow_pickle=False)
+        if isinstance(content, np.ndarray):
+            values, labels = content, None
+        elif {"format", "shape", "data"} <= set(content.files):  # by scipy.sparse.save_npz
+            return _sparse(path)
+        else:
+            name = _chosen(path, list(content.files), options)
+            values = content[name]
+            labels = content["y"] if "y" in content.files and name != "y" else None
+    labels = None if labels is None or labels.shape[:1] != values.shape[:1] else as_names(labels)
     if values.dtype.kind not in "iufb" or values.ndim not in (2, 3):
         raise ReadError(
             f"{path} must hold numbers of shape (objects, columns) or (series, steps, channels); got {values.dtype} "
@@ -45,22 +52,10 @@ def read_arrays(path: Path, options: ReadOptions) -> Sheet | Loaded:
     return Sheet(pd.DataFrame(values, columns=names), how, labels)
 
 
-def _is_sparse(path: Path) -> bool:
-    """Whether SciPy wrote the file (``scipy.sparse.save_npz``)."""
-    if not zipfile.is_zipfile(path):
-        return False
-    try:
-        with zipfile.ZipFile(path) as archive:
-            return {"format.npy", "shape.npy", "data.npy"} <= set(archive.namelist())
-    except (OSError, zipfile.BadZipFile):
-        return False
-
-
 def _sparse(path: Path) -> Loaded:
     """Return sparse rows, which stay sparse; an array ``names`` beside SciPy's own has the names of the columns."""
     import scipy.sparse
 
-    check_unpacked(path)
     with readable(path, "a sparse matrix of SciPy's"):
         rows = scipy.sparse.csr_array(scipy.sparse.load_npz(path))
         rows.check_format(full_check=True)
@@ -76,22 +71,6 @@ def _sparse(path: Path) -> Loaded:
     columns = (Column(f"{p} columns", "number", filled),)
     feature_names = tuple(names.tolist()) if names.shape == (p,) else ()
     return Loaded(rows.astype(np.float64), "table", None, None, columns, how, feature_names=feature_names)
-
-
-def _content(path: Path, options: ReadOptions) -> tuple[NDArray[np.generic], Names | None]:
-    """Return values and labels."""
-    check_unpacked(path)
-    what = "NumPy arrays of numbers (Python objects are never loaded)"
-    with readable(path, what), open(path, "rb") as file, np.errstate(all="ignore"):
-        content = np.load(file, allow_pickle=False)
-        if not isinstance(content, np.lib.npyio.NpzFile):
-            return content, None
-        name = _chosen(path, list(content.files), options)
-        values = content[name]
-        labels = content["y"] if "y" in content.files and name != "y" else None
-    if labels is None or labels.shape[:1] != values.shape[:1]:
-        return values, None
-    return values, as_names(labels)
 
 
 def _chosen(path: Path, names: list[str], options: ReadOptions) -> str:

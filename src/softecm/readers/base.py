@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import zipfile
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from html import escape
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, Protocol
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -71,6 +71,12 @@ class Expected:
     known: tuple[str, ...] = ()  # all columns of the first file
     optional: tuple[str, ...] = ()  # columns without weight in the fit
     unit: tuple[str, ...] = ()  # the user's units for the first file
+
+    def as_in(self, columns: Sequence[Column], unit: tuple[str, ...]) -> Expected:
+        """Return the same, with ids, notation and units as in the first file, whose columns are given."""
+        written = {c.name: c.written for c in columns if c.written}
+        known = tuple(c.name for c in columns)
+        return replace(self, id_column=id_of(columns), written=written, known=known, unit=unit)
 
     def unused(self, columns: Sequence[str]) -> list[str]:
         """Return the columns that neither the model nor its file had."""
@@ -160,7 +166,7 @@ class ReadOptions:
         options = replace(self, **unsaid)
         if options.long:
             return replace(options, expected=Expected((), names=channels))
-        key = next((c.name for c in columns if c.kind == "id"), first.id_column)
+        key = id_of(columns) or first.id_column
         aside = tuple(c.name for c in columns if c.kind not in ATTRIBUTES)
         return replace(options, id_column=self.id_column, expected=Expected((), id_column=key, known=aside))
 
@@ -175,6 +181,11 @@ class Column:
     gaps: int = 0
     why: str = ""  # reason for its kind
     written: Written | None = None
+
+
+def id_of(columns: Iterable[Column]) -> str | None:
+    """Return the name of the column with the names of the objects, if there is one."""
+    return next((c.name for c in columns if c.kind == "id"), None)
 
 
 @dataclass(frozen=True, repr=False)
@@ -285,15 +296,9 @@ class Sheet:
     notes: tuple[str, ...] = ()
 
 
-class Reader(Protocol):
-    """A reader of one format.
-
-    Raises ``ReadError``, and no other exception, for a file that is truncated, damaged or of another kind.
-    """
-
-    def __call__(self, path: Path, options: ReadOptions) -> Sheet | Loaded:
-        """Return a ``Sheet`` if the file is a table, to be interpreted like any table; otherwise the objects."""
-        ...
+#: Returns a ``Sheet`` if the file is a table, to be interpreted like any table; otherwise the objects. Raises ``ReadError``,
+#: and no other exception, for a file that is truncated, damaged or of another kind.
+Reader: TypeAlias = Callable[[Path, ReadOptions], Sheet | Loaded]
 
 
 @dataclass(frozen=True)
@@ -339,6 +344,11 @@ def short(value: object, most: int = 24) -> str:
     """Return a value for a sentence."""
     text = " ".join(str(value).split())
     return text if len(text) <= most else text[: most - 1] + "…"
+
+
+def first_of(items: Sequence[str], most: int) -> str:
+    """Return the first items for a sentence, and how many more there are."""
+    return ", ".join(items[:most]) + (f" and {len(items) - most} more" if len(items) > most else "")
 
 
 def brief(error: Exception) -> str:

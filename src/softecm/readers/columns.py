@@ -13,9 +13,21 @@ import numpy as np
 from numpy.typing import NDArray
 
 from softecm._precision import Precision, span_of
-from softecm._text import listed, number_of, some_of, spelling_key
+from softecm._text import listed, number_of, some_of
 from softecm._wording import option
-from softecm.readers.answers import in_order, known_order, levels_by_column, missing_remark, no_answers, without_gaps
+from softecm.readers.answers import (
+    EXACT,
+    in_order,
+    known_order,
+    levels_by_column,
+    merged_spellings,
+    missing_remark,
+    most_frequent_spellings,
+    no_answers,
+    spelled_alike,
+    stripped,
+    without_gaps,
+)
 from softecm.readers.base import Column, Kind, Names, ReadError, ReadOptions, Sheet, Written, as_names, short
 from softecm.readers.clock import WRITTEN, read_times
 from softecm.readers.dates import (
@@ -49,9 +61,6 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from softecm.spaces.base import ColumnKind
-
-
-EXACT = 2.0**53  # floats below are exact for integers
 
 
 @dataclass(frozen=True)
@@ -97,19 +106,16 @@ class FileContext:
     @staticmethod
     def of(path: Path, sheet: Sheet, options: ReadOptions) -> FileContext:
         """Return the context of a table."""
-        frame = sheet.frame
-        formats = DateFormats.of(options.dates, [str(name) for name in frame.columns])
+        columns = [str(name) for name in sheet.frame.columns]
         decimal = signs(options.decimal, options.thousands)[0] or sheet.decimal
-        levels = levels_by_column(path, list(frame.columns), options.ordinal)
-        units = unit_choices(path, list(frame.columns), options.unit)
+        formats = DateFormats.of(options.dates, columns)
+        levels = levels_by_column(path, columns, options.ordinal)
+        units = unit_choices(path, columns, options.unit)
         if options.expected is not None and not units:  # this file may lack columns of the first
-            units = unit_choices(path, options.expected.known or list(frame.columns), options.expected.unit)
-        first = str(frame.columns[0])
-        context = FileContext(
-            path, options, sheet.text, first, decimal, formats, levels=levels, units=units, frame=frame
-        )
+            units = unit_choices(path, options.expected.known or columns, options.expected.unit)
+        context = FileContext(path, options, sheet.text, columns[0], decimal, formats, "", levels, units, sheet.frame)
         if sheet.text and not formats.off:
-            context.order = context._proved_order(frame)
+            context.order = context._proved_order(sheet.frame)
         return context
 
     def _proved_order(self, frame: pd.DataFrame) -> str:
@@ -134,20 +140,8 @@ class FileContext:
             return read_dates(digits, "%Y%m%d")
         if not is_date_column and not (is_text(column) and look_like_dates(column)):
             return None
-        dates = self._read_dates(name, column)
-        if dates is None and is_date_column:
-            first = column.dropna()
-            raise ReadError(
-                f"column {short(name)} of {self.path} must hold dates, as {option('dates')} says; got "
-                f"{short(first.iloc[0])} in row {int(first.index[0]) + 1}: give the format, such as "
-                f"{option('dates', f'{name}=%d.%m.%Y')}."
-            )
-        return dates
-
-    def _read_dates(self, name: str, column: pd.Series) -> Dates | None:
-        form = self.dates.formats.get(name) or self.dates.order
         try:
-            return read_dates(column, form, hint=self.order)
+            dates = read_dates(column, self.dates.formats.get(name) or self.dates.order, hint=self.order)
         except TwoOrders as two:
             first, second = (in_words(form) for form in two.formats)
             options = " or ".join(option("dates", f"{name}={form}") for form in two.formats)
@@ -155,6 +149,14 @@ class FileContext:
                 f"column {short(name)} of {self.path} holds dates such as {two.example}, which may be {first} or {second}: "
                 f"choose with {options}."
             ) from None
+        if dates is None and is_date_column:
+            cells = column.dropna()
+            raise ReadError(
+                f"column {short(name)} of {self.path} must hold dates, as {option('dates')} says; got "
+                f"{short(cells.iloc[0])} in row {int(cells.index[0]) + 1}: give the format, such as "
+                f"{option('dates', f'{name}=%d.%m.%Y')}."
+            )
+        return dates
 
     def numbers_of(self, name: str, column: pd.Series, known: Written | None = None) -> ParsedNumbers | None:
         """Return a text column as numbers; raise an error that asks for the signs if two readings are possible."""
@@ -215,7 +217,9 @@ def understood_column(column: pd.Series, context: FileContext, *, may_be_id: boo
         return Understood(numbers, described, remarks)
     if gaps == n:
         return Understood(None, Column(name, "left out", "empty", gaps))
-    if name in context.levels or ("all" in options.ordinal and is_text(column) and known_order(_answers(column))):
+    if name in context.levels or (
+        "all" in options.ordinal and is_text(column) and known_order(_answered(column, 2)[0].dropna().unique())
+    ):
         return _ordered(context, name, column)
     is_category = name in options.categorical or "all" in options.categorical
     if not is_category:
@@ -359,7 +363,10 @@ def _as_times(
         return column, ()
     if kind == "date":
         text = column if is_text(column) or written.dates == "%Y%m%d" else column.where(column.isna())
-        parsed, example = _known_dates(context, name, text, written), _like(written)
+        known = context.dates.formats.get(name) or context.dates.order or written.dates
+        parsed = read_dates(text, known) if known else context.dates_of(name, text)
+        like_iso = written.dates in ("", ISO)
+        example = "2020-12-31 or 2020-12-31 08:30" if like_iso else in_words(written.dates)
     else:
         text = column.where(column.map(lambda v: isinstance(v, str)))  # the meaning of numbers would be unknown
         parsed, example = _durations(text), "2 days 03:00:00"
@@ -376,12 +383,6 @@ def _as_times(
     )
 
 
-def _known_dates(context: FileContext, name: str, text: pd.Series, written: Written) -> Dates | None:
-    """Return dates in the requested form, or that of the fit's file."""
-    known = context.dates.formats.get(name) or context.dates.order or written.dates
-    return read_dates(text, known) if known else context.dates_of(name, text)
-
-
 def _durations(text: pd.Series) -> Dates | None:
     """Return text as durations; None if too few cells are."""
     import pandas as pd
@@ -391,16 +392,11 @@ def _durations(text: pd.Series) -> Dates | None:
     return Dates(times, "", odd) if are_few(odd, int(text.notna().sum())) else None
 
 
-def _like(written: Written) -> str:
-    """Return the required notation of a column's dates."""
-    return "2020-12-31 or 2020-12-31 08:30" if written.dates in ("", ISO) else in_words(written.dates)
-
-
 def _category(context: FileContext, name: str, column: pd.Series, *, may_be_id: bool) -> Understood:
     from softecm.spaces.column_roles import FREE, is_free_text, is_id_name, names_rows
 
     explicit, fold = name in context.options.categorical, context.text
-    words, empty = _answered(context, name, column, 2 if fold else None)
+    words, empty = _answered(column, 2 if fold and not explicit else None)
     gaps, distinct, n = int(words.isna().sum()), int(words.nunique()), len(words)
     # Ids may be missing in some rows, such as that of a mean.
     may_lack = are_few_of(gaps, n) and is_id_name(name, first=name == context.first)
@@ -421,14 +417,15 @@ def _category(context: FileContext, name: str, column: pd.Series, *, may_be_id: 
 def known_groups(column: pd.Series, context: FileContext) -> tuple[pd.Series, Column, tuple[str, ...]]:
     """Interpret a column with the groups of some objects, with remarks; words that mean missing are missing."""
     name = str(column.name)
-    words, described, remarks = _as_category(context, name, *_answered(context, name, column, 1), fold=True)
+    least = None if name in context.options.categorical else 1
+    words, described, remarks = _as_category(context, name, *_answered(column, least), fold=True)
     return words, replace(described, kind="label", why="known groups"), remarks
 
 
-def _answered(context: FileContext, name: str, column: pd.Series, least: int | None) -> tuple[pd.Series, pd.Series]:
+def _answered(column: pd.Series, least: int | None) -> tuple[pd.Series, pd.Series]:
     """Return the words of a column, and cells read as missing if at least so many other words remain; None: never."""
     words = stripped(column)
-    empty = words[:0] if least is None or name in context.options.categorical else no_answers(words, least)
+    empty = words[:0] if least is None else no_answers(words, least)
     return (words.mask(words.isin(empty), None) if len(empty) else words), empty
 
 
@@ -438,12 +435,12 @@ def _as_category(
     """Return a column of words as categories, with spellings merged, and remarks."""
     explicit, gaps, distinct = name in context.options.categorical, missing_in(words), words.nunique()
     remarks = [_nearly_numbers(name, words), missing_remark(name, empty) if len(empty) else ""]
-    spellings = () if explicit or not fold else _spellings(words)
+    spellings = () if explicit or not fold else most_frequent_spellings(words)
     if len(spellings) and len(spellings) < distinct:
         alike = spelled_alike(words, spellings)
         remarks.append(
             f"column {short(name)}: words that differ only in case, hyphens, spaces, accents or final punctuation are "
-            f"merged ({_merged(words, alike)}); "
+            f"merged ({merged_spellings(words, alike)}); "
             f"{option('categorical', name)} keeps them separate."
         )
         words = alike
@@ -468,61 +465,14 @@ def repetitions(column: pd.Series, most: int = 10) -> str:
     return some_of([f"{short(name)} (rows {listed(some, 'and')})" for name, some in rows.items()], most)
 
 
-def _answers(column: pd.Series) -> list[str]:
-    """Return the distinct words of a column that are answers."""
-    words = stripped(column)
-    return list(words[~words.isin(no_answers(words))].dropna().unique())
-
-
 def _ordered(context: FileContext, name: str, column: pd.Series) -> Understood:
     """Interpret a column of ordered answers."""
-    words = stripped(column)
-    empty = no_answers(words) if context.text else words[:0]
-    values = in_order(context.path, words.mask(words.isin(empty), None), context.levels.get(name, ()))
+    words, empty = _answered(column, 2 if context.text else None)
+    values = in_order(context.path, words, context.levels.get(name, ()))
     levels = tuple(values.cat.categories)
     written = Written(words=levels, no_answer=tuple(empty.unique()))
     described = Column(name, "category", " < ".join(map(short, levels)), missing_in(values), "in this order", written)
     return Understood(values, described, (missing_remark(name, empty),) if len(empty) else ())
-
-
-def _spellings(words: pd.Series) -> tuple[str, ...]:
-    """Return the most frequent spelling of each word, if some have several; else empty."""
-    counts = words.value_counts()
-    best: dict[str, str] = {}
-    for word in counts.index:
-        best.setdefault(spelling_key(word), word)
-    return tuple(best.values()) if len(best) < len(counts) else ()
-
-
-def spelled_alike(words: pd.Series, spellings: tuple[str, ...]) -> pd.Series:
-    """Return words in the given spellings; others unchanged."""
-    if not spellings:
-        return words
-    known = {spelling_key(word): word for word in spellings}
-    alike = {word: known.get(spelling_key(word), word) for word in words.dropna().unique()}
-    return words.map(lambda word: alike.get(word))
-
-
-def _merged(words: pd.Series, alike: pd.Series) -> str:
-    changed = words[(words != alike) & words.notna()]
-    merged: dict[str, dict[str, None]] = {}
-    for old, new in zip(changed, alike[changed.index], strict=True):
-        merged.setdefault(new, {})[short(old)] = None
-    listed = [f"{some_of(list(others), 5)} = {short(word)}" for word, others in merged.items()]
-    return "; ".join(listed[:3]) + (" …" if len(listed) > 3 else "")
-
-
-def stripped(column: pd.Series) -> pd.Series:
-    """Return stripped text, with numbers and booleans as text; missing cells stay missing."""
-    import pandas as pd
-
-    if isinstance(column.dtype, pd.CategoricalDtype):
-        column = column.astype(column.cat.categories.dtype)
-    filled = column.dropna()
-    if pd.api.types.is_float_dtype(column.dtype) and (filled.abs() < EXACT).all() and (filled % 1 == 0).all():
-        column = column.astype("Int64")  # codes read as 1.0 because some are missing
-    words = column.astype("str").str.strip().astype(object)
-    return words.where(column.notna() & (words != ""), None)
 
 
 def _nearly_numbers(name: str, words: pd.Series) -> str:

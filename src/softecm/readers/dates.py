@@ -25,16 +25,8 @@ DAYS = (
     *("%Y-%m", "%b %Y", "%b-%y"),
 )
 TIMES = (
-    "",
-    " %H:%M",
-    " %H:%M:%S",
-    " %H:%M:%S.%f",
-    ", %H:%M",
-    ", %H:%M:%S",
-    " %I:%M %p",
-    " %I:%M:%S %p",
-    "T%H:%M",
-    "T%H:%M:%S",
+    *("", " %H:%M", " %H:%M:%S", " %H:%M:%S.%f", ", %H:%M", ", %H:%M:%S"),
+    *(" %I:%M %p", " %I:%M:%S %p", "T%H:%M", "T%H:%M:%S"),
 )
 ISO_LIKE = re.compile(r"\d{4}-\d{2}-\d{2}(?:[T ]\d{2}:\d{2}(?::\d{2}(?:[.,]\d+)?)?\s?(?:Z|[+-]\d{2}:?\d{2})?)?")
 MONTH = r"(?:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)[a-z]*"

@@ -12,8 +12,6 @@ from softecm._wording import option
 from softecm.readers.base import ReadError, ReadOptions, Sheet, brief, existing
 from softecm.readers.sniff import BLANKS, Dialect, check_rows, repeated_names, sniff
 
-LAST = "the last line has too few cells and is skipped."
-
 
 def read_delimited(path: Path, options: ReadOptions) -> Sheet:
     """Return the table, with columns called "column 1" ... if the file does not name them."""
@@ -27,30 +25,42 @@ def read_delimited(path: Path, options: ReadOptions) -> Sheet:
         dialect = replace(dialect, skipped=(*dialect.skipped, *lines), notes=(*dialect.notes, note))
     below = check_rows(path, dialect)
     if below:
-        note = f"the last {len(below)} lines have too few cells and are skipped." if len(below) > 1 else LAST
+        last = f"{len(below)} lines have too few cells and are" if len(below) > 1 else "line has too few cells and is"
+        note = f"the last {last} skipped."
         dialect = replace(dialect, skipped=(*dialect.skipped, *below), notes=(*dialect.notes, note))
     if dialect.n_fields == 1 and options.delimiter is None:
         raise ReadError(
             f"{path} seems to have only one column: give the delimiter with {option('delimiter')} "
             f"({option('delimiter', 'none')} if it has only one column)."
         )
+    wanted = dialect.names if dialect.decimal == "," else _categories(path, dialect, options)
+    reads_exactly = tuple(map(int, pd.__version__.split(".")[:2])) >= (3, 1)  # always; the option is deprecated
+    read = partial(
+        pd.read_csv,
+        path,
+        sep=r"\s+" if dialect.delimiter == BLANKS else dialect.delimiter or "\x1f",
+        float_precision=None if reads_exactly else "round_trip",  # seeds depend on the last bit
+        compression=None,
+        encoding=dialect.encoding,
+        header=0 if dialect.header else None,
+        names=list(dialect.names),
+        skiprows=list(dialect.skipped),
+        na_values=[m for m in dialect.missing if m],
+        skipinitialspace=True,
+        low_memory=False,
+        index_col=False,
+    )
     try:
-        wanted = dialect.names if dialect.decimal == "," else _categories(path, dialect, options)
-        as_written = dict.fromkeys((*wanted, *dialect.codes), str)
-        read = partial(pd.read_csv, path, **_arguments(dialect), names=list(dialect.names))
         try:
-            frame = read(dtype=as_written)
+            frame = read(dtype=dict.fromkeys((*wanted, *dialect.codes), str))
         except OverflowError:  # an integer beyond all floats
             frame = read(dtype=str)
-    except ReadError:
-        raise
     except (pd.errors.ParserError, pd.errors.EmptyDataError, UnicodeDecodeError, ValueError) as error:
         raise ReadError(
             f"{path} can't be read as a table: {brief(error)}. Give {option('delimiter')} or {option('encoding')}."
         ) from error
-    how = {"format": "text", **dialect.words()}
     decimal = dialect.decimal if dialect.proved else ""
-    return Sheet(frame, how, text=True, decimal=decimal, notes=dialect.notes)
+    return Sheet(frame, {"format": "text", **dialect.words()}, text=True, decimal=decimal, notes=dialect.notes)
 
 
 def _categories(path: Path, dialect: Dialect, options: ReadOptions) -> Sequence[str]:
@@ -62,23 +72,3 @@ def _categories(path: Path, dialect: Dialect, options: ReadOptions) -> Sequence[
     if "all" in options.categorical:
         return names
     return [existing(path, names, name) for name in options.categorical]
-
-
-def _arguments(dialect: Dialect) -> dict[str, object]:
-    """Return the arguments for pandas."""
-    import pandas as pd
-
-    reads_exactly = tuple(map(int, pd.__version__.split(".")[:2])) >= (3, 1)  # always; the option is deprecated
-    divided = {"sep": r"\s+"} if dialect.delimiter == BLANKS else {"sep": dialect.delimiter or "\x1f"}
-    return {
-        **divided,
-        "float_precision": None if reads_exactly else "round_trip",  # seeds depend on the last bit
-        "compression": None,
-        "encoding": dialect.encoding,
-        "header": 0 if dialect.header else None,
-        "skiprows": list(dialect.skipped),
-        "na_values": [m for m in dialect.missing if m],
-        "skipinitialspace": True,
-        "low_memory": False,
-        "index_col": False,
-    }

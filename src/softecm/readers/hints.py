@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from softecm._text import number_of, slip
-from softecm.readers.base import short
+from softecm.readers.base import first_of, short
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -30,7 +30,7 @@ def typo_hints(columns: Mapping[str, pd.Series]) -> list[str]:
     for name, column in columns.items():
         typos = _typos(column) if column.dtype.kind not in "iufbcmM" else []
         if typos:
-            listed = ", ".join(typos[:SHOWN]) + (f" and {len(typos) - SHOWN} more" if len(typos) > SHOWN else "")
+            listed = first_of(typos, SHOWN)
             one = f"is {listed} a typo? If so, fix it in the file; now it is a separate category."
             several = f"are {listed} typos? If so, fix them in the file; now they are separate categories."
             hints.append(f"{short(name)}: {one if len(typos) == 1 else several}")

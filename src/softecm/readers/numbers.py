@@ -214,7 +214,7 @@ def values_among(column: pd.Series, kinds: type | tuple[type, ...]) -> pd.Series
     if column.dtype != object or pd.api.types.infer_dtype(column, skipna=True) == "string":
         return column[:0]
     filled = column.dropna()
-    return filled[[isinstance(cell, kinds) and not isinstance(cell, bool) for cell in filled]]
+    return filled[[isinstance(cell, kinds) and cell is not True and cell is not False for cell in filled]]
 
 
 def are_codes(cells: Iterable[str]) -> bool:
@@ -305,7 +305,9 @@ def _units(
     wanted = choice or UnitChoice(next(fits, most))
     ways = {unit: way for unit in counts if unit and (way := wanted.conversion(unit)) is not None}
     if not wanted.unit:
-        called = [unit for unit in counts if _is_called(unit, name)]
+        called = [
+            unit for unit in counts if unit and re.search(rf"(?<!\w){re.escape(unit)}(?!\w)", name)
+        ]  # Umsatz (T€)
         money = [unit for unit in counts if re.fullmatch(MONEY, unit)]
         ways = dict.fromkeys(called or (money if len(money) == 1 else []), SAME)
     if len(own) and own.abs().max() <= 1:
@@ -322,11 +324,6 @@ def _refuse_mixture(counts: Counter[str], n: int) -> None:
     letters = [unit for unit in frequent if len(unit) == 1 and unit.isalpha() and known_unit(unit) is None]
     if 2 <= len(frequent) <= MOST_UNITS and not letters:
         raise MixedUnits(frequent)
-
-
-def _is_called(unit: str, name: str) -> bool:
-    """Whether the name of a column contains its unit: T€ in Umsatz (T€)."""
-    return bool(unit) and re.search(rf"(?<!\w){re.escape(unit)}(?!\w)", name) is not None
 
 
 def _decimal(filled: pd.Series, parts: Iterable[Spelled], hint: str) -> str:

@@ -14,7 +14,7 @@ from softecm._text import meant
 from softecm._warnings import ReadingWarning, warn
 from softecm._wording import literal
 from softecm.readers import objects_of, read
-from softecm.readers.base import ATTRIBUTES, Expected, Loaded, ReadError, ReadOptions, Sheet, Written
+from softecm.readers.base import ATTRIBUTES, Expected, Loaded, ReadError, ReadOptions, Sheet, Written, id_of
 from softecm.readers.clock import read_times
 from softecm.readers.columns import is_text
 from softecm.readers.dates import TwoOrders, look_like_dates, read_dates
@@ -91,7 +91,7 @@ def read_table(source: object, *, like: Loaded | None = None, id: str | None = N
 def _file(path: Path, options: ReadOptions) -> Loaded:
     """Return the objects of a file; rows of a table are labelled by ids, so that results can be joined."""
     loaded = read(path, options)
-    name = next((c.name for c in loaded.columns if c.kind == "id"), None)
+    name = id_of(loaded.columns)
     if loaded.shape == "series" or loaded.ids is None or name is None:
         return loaded
     return replace(loaded, data=loaded.data.set_axis(loaded.ids, axis=0).rename_axis(name))
@@ -128,17 +128,22 @@ def _as_before(like: Loaded, options: ReadOptions) -> ReadOptions:
     attributes = [c for c in like.columns if c.kind in ATTRIBUTES]
     kinds: dict[str, ColumnKind] = {c.name: cast("ColumnKind", c.kind) for c in attributes}
     kinds |= {name: "duration" for name in kinds if like.data[name].dtype.kind == "m"}
-    ids = next((c.name for c in like.columns if c.kind == "id"), None)
-    written = {c.name: c.written or Written() for c in attributes}
-    known, gaps = tuple(c.name for c in like.columns), bool(like.gaps) or like.categories
     unit = like.options.unit or (like.options.expected.unit if like.options.expected else ())
-    expected = Expected(tuple(kinds.values()), tuple(kinds), ids, written, gaps, known, unit=unit)
+    gaps = bool(like.gaps) or like.categories
+    expected = Expected(tuple(kinds.values()), tuple(kinds), gaps=gaps).as_in(like.columns, unit)
     said = {name: getattr(options, name) or getattr(like.options, name) for name in ("missing", "names")}
     return replace(options, **said, expected=expected)
 
 
 def _frame(source: object, options: ReadOptions) -> Loaded:
-    frame = as_pandas(source)
+    """Return the objects of a data frame of any kind."""
+    given = frame_of(source)
+    if given is None:
+        raise TypeError(
+            f"read_table takes a path or a data frame; got {type(source).__name__}. Arrays need no reading: give them "
+            "to fit."
+        )
+    frame = given.to_pandas()  # the user's own is not changed
     if not len(frame.columns):
         raise ReadError(f"{FRAME} has no columns: there is nothing to cluster.")
     index, plain = frame.index, frame.reset_index(drop=True).set_axis([str(name) for name in frame.columns], axis=1)
@@ -148,17 +153,6 @@ def _frame(source: object, options: ReadOptions) -> Loaded:
     if loaded.shape == "table":
         loaded.data.index = index.take(loaded.data.index)
     return loaded
-
-
-def as_pandas(source: object) -> pd.DataFrame:
-    """Return a data frame of any kind as pandas'; the user's own is not changed."""
-    frame = frame_of(source)
-    if frame is None:
-        raise TypeError(
-            f"read_table takes a path or a data frame; got {type(source).__name__}. Arrays need no reading: give them "
-            "to fit."
-        )
-    return frame.to_pandas()
 
 
 def text_as_values(X: object) -> dict[str, str]:

@@ -99,9 +99,8 @@ def without_total(sheet: Sheet) -> Sheet:
     if TOTAL.fullmatch(called) and any(_adds_up(frame[name], sheet.decimal) for name in frame.columns):
         note = f"{row} and is the sum of the others: {'they are' if footnotes else 'it is'} skipped."
         return replace(sheet, frame=typed(frame.iloc[:-1]), notes=(*sheet.notes, note))
-    return replace(
-        sheet, notes=(*sheet.notes, f"{row}: if it is not an object, remove it with {option('drop_rows', number)}.")
-    )
+    note = f"{row}: if it is not an object, remove it with {option('drop_rows', number)}."
+    return replace(sheet, notes=(*sheet.notes, note))
 
 
 def _footnotes(frame: pd.DataFrame) -> int:

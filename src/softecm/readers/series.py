@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import warnings
-from collections.abc import Callable, Hashable, Iterable, Sequence
+from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -14,6 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from softecm._text import counted, some_of
 from softecm._wording import option
+from softecm.readers.answers import stripped
 from softecm.readers.base import (
     Column,
     Expected,
@@ -37,7 +38,6 @@ from softecm.readers.columns import (
     is_text,
     known_groups,
     repetitions,
-    stripped,
     words,
 )
 from softecm.readers.wide import MANY, steps_of
@@ -144,7 +144,7 @@ def from_long(
         raise ValueError(
             f"column {id!r} must name a series in every row; some cells are missing. Leave those rows out."
         )
-    _check_once("the table", table, [id, time], channels, lambda _: PIVOT)
+    _check_once("the table", table, [id, time], channels, PIVOT)
     numbers = np.column_stack([_channel(table[c], c) for c in channels])
     return cut(table[id].to_list(), time_order(table[time]), numbers)
 
@@ -158,13 +158,7 @@ def _channel(column: nw.Series[Any], name: str) -> NDArray[np.float64]:
         ) from error
 
 
-def _add_channel(column: str) -> str:
-    return f"add {option('channel', column)}"
-
-
-def _check_once(
-    where: object, table: nw.DataFrame[Any], key: list[str], channels: Sequence[str], remedy: Callable[[str], str]
-) -> None:
+def _check_once(where: object, table: nw.DataFrame[Any], key: list[str], channels: Sequence[str], remedy: str) -> None:
     """Raise an error for two rows of a series at one time; suggest another column that may name channels."""
     repeated = table.filter(table.select(key).is_duplicated())
     if not len(repeated):
@@ -173,7 +167,8 @@ def _check_once(
     others = [c for c in table.columns if c not in (*key, *channels) and 2 * table[c].n_unique() <= len(table)]
     channel = next((c for c in others if not repeated.select([*key, c]).is_duplicated().any()), None)
     in_channel = f" in channel {of_channel[0]}" if of_channel else ""
-    hint = f" If {channel} says which channel a row is of, {remedy(channel)}." if channel and not of_channel else ""
+    remedy = remedy.format(option("channel", channel))
+    hint = f" If {channel} says which channel a row is of, {remedy}." if channel and not of_channel else ""
     raise ReadError(
         f"{where} has two values for series {series} at time {time}{in_channel}: keep one row for each series and time."
         f"{hint}"
@@ -273,8 +268,8 @@ def read_columns(path: Path, sheet: Sheet, options: ReadOptions) -> Loaded:
         raise ReadError(
             f"{path} must have a column of numbers for each series besides the time {short(name)}; got {len(kept)}. {long}"
         )
-    notes += _left_out(few, "fewer than two numbers")
-    notes += [*_left_out(others, "not numbers"), *_missing_steps(pd.Series(name, times.index), times)]
+    notes += [*_left_out(few, "fewer than two numbers"), *_left_out(others, "not numbers")]
+    notes += _missing_steps(pd.Series(name, times.index), times)
     how = sheet.how | {"time": _span(frame[name].iloc[order])}
     loaded = loaded_series([series[one][:, None] for one in kept], as_names(kept), None, how)
     return replace(loaded, notes=(*sheet.notes, *remarks, *notes))
@@ -337,10 +332,8 @@ def _by_channel(path: Path, sheet: Sheet, options: ReadOptions, channel: str) ->
         cells = frame[value][words == name].set_axis(places[words == name])
         rows[column] = cells.reindex(np.arange(len(rows))).to_numpy()
     note = (f"not used, since the fit did not have them: channels {some_of(unused)}.",) if unused else ()
-    return (
-        replace(sheet, frame=rows.reset_index(drop=True), notes=(*sheet.notes, *note)),
-        replace(options, value=tuple(own)),
-    )
+    sheet = replace(sheet, frame=rows.reset_index(drop=True), notes=(*sheet.notes, *note))
+    return sheet, replace(options, value=tuple(own))
 
 
 def times_of(context: FileContext, column: pd.Series) -> tuple[pd.Series, tuple[str, ...]]:
@@ -393,7 +386,7 @@ def _checked(path: Path, frame: pd.DataFrame, options: ReadOptions) -> ReadOptio
             f"column {options.series_id} of {path} must name a series in every row; some cells are missing."
         )
     key = [str(options.series_id), str(options.time), *([options.channel] if options.channel else [])]
-    _check_once(path, nw.from_native(frame, eager_only=True), key, options.value, _add_channel)
+    _check_once(path, nw.from_native(frame, eager_only=True), key, options.value, "add {}")
     if options.states and len(options.value) != 1:
         raise ReadError(f"a sequence has one state per step: give {option('value')} one column of {path}.")
     return options
@@ -403,8 +396,8 @@ def read_rows(path: Path, sheet: Sheet, options: ReadOptions) -> Loaded:
     """Return series or sequences of states, one per row, with a column for each step."""
     frame, columns = sheet.frame, list(sheet.frame.columns)
     first, context = options.expected or Expected(()), FileContext.of(path, sheet, options)
-    known = first.id_column if first.id_column in columns else None
-    chosen = existing(path, columns, options.id_column) if options.id_column else known
+    chosen = first.id_column if first.id_column in columns else None
+    chosen = existing(path, columns, options.id_column) if options.id_column else chosen
     key = chosen or _name_column(context, frame)
     options = with_classes(path, columns, options)
     aside = {key, *options.classes, *first.known, *(existing(path, columns, name) for name in options.drop)}
@@ -413,10 +406,8 @@ def read_rows(path: Path, sheet: Sheet, options: ReadOptions) -> Loaded:
         numbers = [name for name in steps if holds_numbers(context, name, frame[name])]
         numbered = steps_of(numbers).names
         notes += _left_out([name for name in steps if name not in numbers], "not numbers")
-        notes += _left_out(
-            [name for name in numbers if numbered and name not in numbered], "not numbered as the others"
-        )
         steps, fewest = numbered or numbers, 2 if numbered or options.expected else MANY
+        notes += _left_out([name for name in numbers if name not in steps], "not numbered as the others")
     objects = "sequences" if options.states else "series"
     if len(steps) < fewest:
         such_as = "" if options.states else ", such as t1, t2, t3"
@@ -442,12 +433,10 @@ def read_rows(path: Path, sheet: Sheet, options: ReadOptions) -> Loaded:
     left = [Column(c, kinds.get(c, "left out"), "not a step") for c in columns if c in aside or c not in steps]
     if key != chosen:
         notes.append(f"{key} names the {objects}; {option('id_column')} changes this.")
-    groups = None
     if options.known:
         groups, _, of_groups = known_groups(frame[options.known], context)
-        notes += of_groups
-    known_words = None if groups is None else words(groups)
-    return replace(loaded, columns=(*loaded.columns, *left), notes=(*sheet.notes, *notes), known=known_words)
+        loaded, notes = replace(loaded, known=words(groups)), [*notes, *of_groups]
+    return replace(loaded, columns=(*loaded.columns, *left), notes=(*sheet.notes, *notes))
 
 
 def _name_column(context: FileContext, frame: pd.DataFrame) -> str | None:

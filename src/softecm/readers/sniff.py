@@ -64,12 +64,11 @@ class Dialect:
     def words(self) -> dict[str, str]:
         """Return the dialect in words."""
         seen = ", ".join(marker or "empty" for marker in self.missing_seen)
+        delimiter = DELIMITERS.get(self.delimiter, repr(self.delimiter))
         skipped = f"line{'s' * (len(self.skipped) > 1)} {some_of([line + 1 for line in self.skipped], 5)}"
         return {
             "encoding": self.encoding,
-            "delimiter": DELIMITERS.get(self.delimiter, repr(self.delimiter))
-            if self.delimiter
-            else "none (one column)",
+            "delimiter": delimiter if self.delimiter else "none (one column)",
             "decimal sign": "comma" if self.decimal == "," else "point",
             "first line": "names of the columns" if self.header else "an object (no header)",
             **({"skipped": skipped} if self.skipped else {}),
@@ -103,17 +102,16 @@ def sniff(path: Path, options: ReadOptions) -> Dialect:
     if header and len(rows[0]) != fields:
         raise ReadError(_ragged(path, len(above) + 1, len(rows[0]), fields, delimiter))
     units = header and _are_units(rows, markers)
+    filled = [number for number in range(len(above), len(lines)) if lines[number].strip()]
     body = rows[header + units :]
     if not body:
         raise ReadError(f"{path} has a header but no rows: there is nothing to cluster.")
     names, notes = _names(path, rows[0] if header else None, fields, options.names)
-    sign, unclear = signs(options.decimal, options.thousands)[0], ""
-    if not sign:
-        sign, unclear = _decimal(body)
+    given = signs(options.decimal, options.thousands)[0]
+    sign, unclear = (given, "") if given else _decimal(body)
     if unclear and delimiter == ";":
         remedy = f"if it separates thousands, give {option('thousands', '.')}"
-        note = f"numbers such as {unclear} are read with a decimal point; {remedy}"
-        notes = (*notes, note)
+        notes = (*notes, f"numbers such as {unclear} are read with a decimal point; {remedy}")
     seen = {cell.strip() for row in body for cell in row}
     return Dialect(
         encoding,
@@ -124,7 +122,7 @@ def sniff(path: Path, options: ReadOptions) -> Dialect:
         missing_seen=tuple(marker for marker in markers if marker in seen),
         names=names,
         proved=bool(sign),
-        skipped=(*above, *((_second_line(lines, len(above)),) if units else ())),
+        skipped=(*above, *(filled[1:2] if units else ())),
         codes=_codes(body, names),
         notes=notes,
     )
@@ -179,12 +177,6 @@ def _are_units(rows: Sequence[Sequence[str]], missing: Sequence[str]) -> bool:
     numeric = [_mostly_numbers(column, missing) for column in zip(*below, strict=True)]
     above = [cell.strip() for cell, number in zip(rows[1], numeric, strict=False) if number]
     return len(above) > 1 and all(cell not in missing and len(cell) <= LONGEST_UNIT for cell in above)
-
-
-def _second_line(lines: Sequence[str], start: int) -> int:
-    """Return the index of the second line that is not blank."""
-    filled = [number for number in range(start, len(lines)) if lines[number].strip()]
-    return filled[1]
 
 
 def split_rows(lines: Sequence[str], delimiter: str) -> list[list[str]]:
@@ -258,10 +250,8 @@ def _widths(path: Path, dialect: Dialect) -> Iterator[tuple[int, int]]:
             return
         for number, line in enumerate(file):
             if line.strip():
-                yield (
-                    number,
-                    len(line.split()) if delimiter == BLANKS else line.count(delimiter) + 1 if delimiter else 1,
-                )
+                splits = len(line.split()) - 1 if delimiter == BLANKS else line.count(delimiter) if delimiter else 0
+                yield number, splits + 1
 
 
 def _ragged(path: Path, line: int, cells: int, wanted: int, delimiter: str) -> str:
@@ -317,12 +307,10 @@ def _encoding(path: Path, chosen: str | None) -> str:
 
 
 def _decodes(path: Path, encoding: str) -> bool:
-    decoder = codecs.getincrementaldecoder(encoding)()
     try:
-        with open(path, "rb") as file:
-            for block in iter(lambda: file.read(1 << 22), b""):
-                decoder.decode(block)
-        decoder.decode(b"", final=True)
+        with open(path, encoding=encoding) as file:
+            while file.read(1 << 22):
+                pass
     except UnicodeDecodeError:
         return False
     return True
@@ -334,12 +322,11 @@ def _sample(path: Path, encoding: str) -> list[str]:
     size = 0
     try:
         with open(path, encoding=encoding, newline="") as file:
-            while (size <= SAMPLE or len(lines) < FEW_LINES) and size <= LONGEST:
-                line = file.readline(LONGEST + 1)
-                if not line:
-                    break
+            for line in iter(lambda: file.readline(LONGEST + 1), ""):
                 lines.append(line)
                 size += len(line)
+                if size > LONGEST or (size > SAMPLE and len(lines) >= FEW_LINES):
+                    break
     except (UnicodeDecodeError, UnicodeError) as error:
         raise ReadError(
             f"{path} is not written in {encoding}: give {option('encoding')}, such as cp1252 or latin-1."

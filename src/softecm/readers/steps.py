@@ -65,12 +65,13 @@ def step_hint(columns: Sequence[Column], data: Mapping[str, pd.Series]) -> str:
     numbers = [c.name for c in columns if c.kind == "number"]
     words = [c.name for c in columns if c.kind == "category"]
     for who, when in permutations(look.columns, 2):
-        steps = look.steps(who, when) or look.steps_of_channels(who, when)
+        is_possible = who.kind != "date" and when.kind != "category"
+        steps = (look.steps(who, when) or look.steps_of_channels(who, when)) if is_possible else None
         if steps is None:
             continue
         taken = (steps.who, steps.when, steps.channel)
         free = [c.name for c in columns if c.name in data and c.name not in taken]
-        varied = [name for name in free if not _is_fixed(data[name], data[steps.who])]
+        varied = [name for name in free if data[name].groupby(data[steps.who].to_numpy()).nunique().max() > 1]
         values, states = [name for name in varied if name in numbers], [name for name in varied if name in words]
         if states and all(_rises(data[name], look.starts[steps.who]) for name in values):
             values = []  # times, too: where a state ends
@@ -91,8 +92,6 @@ class _Look:
 
     def steps(self, who: Column, when: Column) -> Steps | None:
         """Return the series, if every row is one time of one of them."""
-        if who.kind == "date" or when.kind == "category":
-            return None
         if _rises(self.data[when.name], self.starts[who.name]):
             return Steps(who.name, when.name, ORDERED)
         if who.kind == "category" and self._may_be(who, when, 1) and _shares(self.data[who.name], self.data[when.name]):
@@ -101,8 +100,6 @@ class _Look:
 
     def steps_of_channels(self, who: Column, when: Column) -> Steps | None:
         """Return the series, if every row is one time and one channel of one of them."""
-        if who.kind == "date" or when.kind == "category":
-            return None
         for channel in self.columns:
             count = self.counts[channel.name]
             if channel.name == who.name or channel.kind != "category" or not 1 < count < self.counts[who.name]:
@@ -147,8 +144,3 @@ def _rises(times: pd.Series, starts: NDArray[np.intp] | None) -> bool:
     between = np.zeros(len(steps), dtype=bool)
     between[starts[1:] - 1] = True
     return bool((steps[~between] > 0).all() and (steps[between] <= 0).all())
-
-
-def _is_fixed(column: pd.Series, names: pd.Series) -> bool:
-    """Whether a column says one thing about each name."""
-    return bool(column.groupby(names.to_numpy()).nunique().max() <= 1)

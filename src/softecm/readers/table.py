@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -12,7 +13,7 @@ from numpy.typing import NDArray
 
 from softecm._text import counted, listed, some_of
 from softecm._wording import option
-from softecm.readers.answers import order_hints
+from softecm.readers.answers import order_hints, stripped
 from softecm.readers.base import (
     ATTRIBUTES,
     Column,
@@ -27,6 +28,7 @@ from softecm.readers.base import (
     as_names,
     check_names,
     existing,
+    first_of,
     own_names,
     short,
     with_classes,
@@ -40,7 +42,6 @@ from softecm.readers.columns import (
     missing_in,
     repetitions,
     shown,
-    stripped,
     understood_column,
     words,
 )
@@ -92,8 +93,10 @@ def understood(path: Path, sheet: Sheet, options: ReadOptions) -> Loaded:
         table.notes += [remark] if remark else []
         table.notes += _unnamed(table.ids)
     elif int(frame.index[-1]) >= len(frame):
-        ids = _numbered(frame.index)  # as in the file, although some rows are left out
-    data = type(frame)({name: _plain(values) for name, values in table.data.items()}, index=frame.index)
+        ids = as_names(frame.index + 1)  # as in the file, although some rows are left out
+    # Without an index of their own, which pandas would compare for every column:
+    plain = {name: part.to_numpy() if is_plain(part, "iuf") else part for name, part in table.data.items()}
+    data = type(frame)(plain, index=frame.index)
     columns, notes = tuple(table.columns), tuple(table.notes)
     return Loaded(data, "table", ids, labels, columns, sheet.how, notes, table=frame, known=known)
 
@@ -200,12 +203,14 @@ class _Table:
                 f"{_text_left_out(self.columns)}"
             )
         if len(empty):
-            first = f"row {int(columns[0].index[empty[0]]) + 1}"
-            one = f"1 row has no value to cluster by and is left out: {first}."
-            several = (
-                f"{len(empty)} rows have no value to cluster by and are left out: {first} and {len(empty) - 1} more."
+            many = len(empty) > 1
+            rows = (
+                f"{len(empty)} rows have no value to cluster by and are"
+                if many
+                else "1 row has no value to cluster by and is"
             )
-            self.notes.append(f"{one if len(empty) == 1 else several}{_text_left_out(self.columns)}")
+            first = f"row {int(columns[0].index[empty[0]]) + 1}{f' and {len(empty) - 1} more' if many else ''}"
+            self.notes.append(f"{rows} left out: {first}.{_text_left_out(self.columns)}")
         return np.flatnonzero(filled)
 
 
@@ -235,11 +240,6 @@ def _text_left_out(columns: Sequence[Column]) -> str:
     return f" Left out as well: {listed}; name such a column in {option('categorical')} to keep it."
 
 
-def _plain(values: pd.Series) -> pd.Series | NDArray[np.generic]:
-    """Return numbers without their index, which pandas would compare for every column."""
-    return values.to_numpy() if is_plain(values, "iuf") else values
-
-
 def _as_expected(context: FileContext, column: pd.Series, kind: ColumnKind, expected: Expected) -> Understood:
     """Read a column as the model requires; one without weight in the fit needs no remarks and may hold anything."""
     name = str(column.name)
@@ -253,37 +253,27 @@ def _as_expected(context: FileContext, column: pd.Series, kind: ColumnKind, expe
     return replace(understood, remarks=())
 
 
-@dataclass(frozen=True)
-class _Renamed:
-    """A column of the fit that has another unit, and says so in its name."""
-
-    column: str
-    unit: str
-    to: str
-    way: Conversion
-
-    def __call__(self, understood: Understood) -> Understood:
-        """Convert the numbers, with a remark."""
-        if understood.values is None:
-            return understood
-        values = understood.values.map(self.way)
-        described = replace(understood.column, detail=shown(values))
-        remark = (
-            f"column {short(described.name)}: the numbers of {short(self.column, 40)} are converted to {self.to}"
-            f"{self.way.example(self.unit, self.to)}."
-        )
-        return Understood(values, described, (remark, *understood.remarks))
+def _converted(understood: Understood, column: str, to: str, way: Conversion) -> Understood:
+    """Convert the numbers of a column that has another unit than in the fit, and says so in its name."""
+    assert understood.values is not None  # a required column
+    values = understood.values.map(way)
+    described = replace(understood.column, detail=shown(values))
+    remark = (
+        f"column {short(described.name)}: the numbers of {short(column, 40)} are converted to {to}"
+        f"{way.example(unit_in_name(column), to)}."
+    )
+    return Understood(values, described, (remark, *understood.remarks))
 
 
 def _renamed_units(
     frame: pd.DataFrame, context: FileContext, expected: Expected
-) -> tuple[pd.DataFrame, dict[str, _Renamed]]:
+) -> tuple[pd.DataFrame, dict[str, Callable[[Understood], Understood]]]:
     """Return the table with the fit's names for columns in another unit, and how to convert these.
 
     A column whose cells have a unit of their own is converted by that.
     """
     columns = [str(name) for name in frame.columns]
-    converted: dict[str, _Renamed] = {}
+    converted: dict[str, Callable[[Understood], Understood]] = {}
     names: dict[str, str] = {}
     for name, kind in zip(expected.names or (), expected.kinds, strict=False):
         written = expected.written.get(name, Written()).unit or unit_in_name(name)
@@ -295,7 +285,7 @@ def _renamed_units(
             column, way = found
             names[column] = name
             if is_plain(frame[column], "iuf") or not frame[column].astype(str).str.contains(OWN_UNIT).any():
-                converted[name] = _Renamed(column, unit_in_name(column), choice.unit, way)
+                converted[name] = partial(_converted, column=column, to=choice.unit, way=way)
     return (frame.rename(columns=names) if names else frame), converted
 
 
@@ -317,9 +307,8 @@ def _id_column(frame: pd.DataFrame, context: FileContext, expected: Expected) ->
 def _nothing_left(path: Path, columns: Sequence[Column]) -> str:
     """Return why no column is left, in a sentence."""
     away = [f"{short(c.name)} ({c.detail if c.kind == 'left out' else c.kind})" for c in columns]
-    listed = ", ".join(away[:12]) + (f" and {len(away) - 12} more" if len(away) > 12 else "")
     return (
-        f"{path} has no column left to cluster by; left out: {listed}. Give it a column that varies, or see "
+        f"{path} has no column left to cluster by; left out: {first_of(away, 12)}. Give it a column that varies, or see "
         f"{option('categorical')}, {option('numeric')}, {option('drop')} and {option('id_column')}."
     )
 
@@ -343,11 +332,6 @@ def _by_name(path: Path, columns: Sequence[str], options: ReadOptions) -> ReadOp
     )
 
 
-def _numbered(rows: pd.Index) -> Names:
-    """Return row names from their numbers in the file."""
-    return np.array([str(row + 1) for row in rows], dtype=object)
-
-
 def _unnamed(ids: pd.Series) -> list[str]:
     """Return a remark about rows without an id, which are called by their numbers."""
     rows = [f"row {int(row) + 1}" for row in ids.index[ids.isna()]]
@@ -363,7 +347,7 @@ def _ids(path: Path, column: pd.Series, options: ReadOptions, copies: pd.Series 
         row = int(column.index[empty][0]) + 1
         raise ReadError(f"column {id_column} of {path} names no object in row {row}: ids must not be missing.")
     names = words(stripped(column) if is_plain(column, "f") else column)
-    names[empty] = "row " + _numbered(column.index[empty])
+    names[empty] = "row " + as_names(column.index[empty] + 1)
     repeated = column.duplicated() & ~empty
     if not repeated.any():
         return names, ""

@@ -73,11 +73,8 @@ def _dates(names: Sequence[str]) -> dict[str, float]:
     try:
         dates = read_dates(cells)
     except TwoOrders:
-        return {}
-    if dates is None:
-        return {}
-    times = dates.values.dropna()
-    return {cells[i]: time.timestamp() for i, time in times.items()}
+        dates = None
+    return {} if dates is None else {cells[i]: time.timestamp() for i, time in dates.values.dropna().items()}
 
 
 def _is_regular(values: NDArray[np.float64]) -> bool:
