@@ -194,8 +194,7 @@ class EncodedModel:
         like = self.fitted.prototypes[: weights.shape[1]].to(self.objects.dtype)
         sums = self.objects.metric.closed_form.sums(self.objects.x.cpu(), like, weights)
         assert sums is not None  # distances are quadratic if groups are densities
-        means: Tensor = sums.moment / sums.curvature.clamp_min(1e-30)
-        return means
+        return sums.moment / sums.curvature.clamp_min(1e-30)
 
 
 def _weighable(model: object) -> bool:

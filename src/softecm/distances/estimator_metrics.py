@@ -74,8 +74,7 @@ class SetQuadratic(SemiMetric):
         turned = difference
         if self.matrices is not None:
             turned = (difference.transpose(0, 1) @ self.matrices.to(difference)).transpose(0, 1)
-        terms: Tensor = self.scales[:, None].to(difference) * difference * turned + self.offsets.to(difference)
-        return terms
+        return self.scales[:, None].to(difference) * difference * turned + self.offsets.to(difference)
 
 
 @dataclass(frozen=True)
@@ -125,8 +124,7 @@ class Anchored(SemiMetric):
 
     def terms(self, x: Tensor, v: Tensor) -> Tensor:
         """Return each attribute's contribution."""
-        squares: Tensor = (x[:, None] - v).square() + self.weight * (x[:, None] - self.anchors.to(v)).square()
-        return squares
+        return (x[:, None] - v).square() + self.weight * (x[:, None] - self.anchors.to(v)).square()
 
 
 @dataclass(frozen=True)
@@ -173,8 +171,7 @@ class WeightedSquares(SemiMetric):
 
     def terms(self, x: Tensor, v: Tensor) -> Tensor:
         """Return each column's contribution."""
-        squares: Tensor = (x[:, None] - v).square() * (self.weights * self.units).to(v)
-        return squares
+        return (x[:, None] - v).square() * (self.weights * self.units).to(v)
 
 
 @dataclass(frozen=True)

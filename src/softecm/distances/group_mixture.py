@@ -149,8 +149,7 @@ class TableMixture:
     def statistics(self, groups: Floats) -> Floats:
         """Return sums (runs, c, d) over rows, weighted by their memberships (runs, c, n)."""
         runs, c, n = groups.shape
-        sums: Floats = ((groups * self.counts).reshape(-1, n) @ self.features).reshape(runs, c, -1)
-        return sums
+        return ((groups * self.counts).reshape(-1, n) @ self.features).reshape(runs, c, -1)
 
     def parameters(self, sums: Floats) -> Floats:
         """Return coefficients (runs, c, d) of the features; variances and frequencies are shrunk to those of all groups."""

@@ -73,8 +73,7 @@ def _centred(distances: Floats, counts: Floats) -> Floats:
     """Return doubly centred distances, without bias."""
     n = float(counts.sum())
     rows = distances @ counts / (n - 2.0)
-    centred: Floats = distances - rows[:, None] - rows + counts @ distances @ counts / ((n - 1.0) * (n - 2.0))
-    return centred
+    return distances - rows[:, None] - rows + counts @ distances @ counts / ((n - 1.0) * (n - 2.0))
 
 
 def weights_by(common: Floats) -> Floats:
@@ -221,8 +220,7 @@ def table_of(metric: SemiMetric, x: Any, places: Tensor) -> Floats:
         rows = slice(first, first + ROWS)
         out[rows, first:] = distances_of(metric, x[rows], places[first:], first=first).double().numpy()
     upper = np.triu(out, 1)
-    both: Floats = upper + upper.T
-    return both
+    return upper + upper.T
 
 
 def sample_size(metrics: Sequence[SemiMetric], shapes: Sequence[Sequence[int]], effort: Effort = FOR_AGREEMENT) -> int:

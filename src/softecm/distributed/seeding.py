@@ -112,8 +112,7 @@ def chances(keys: NDArray[np.uint64], salt: np.uint64) -> NDArray[np.float64]:
     for multiplier, shift in ((0xBF58476D1CE4E5B9, 30), (0x94D049BB133111EB, 27), (0x9E3779B97F4A7C15, 31)):
         mixed = (mixed ^ (mixed >> np.uint64(shift))) * np.uint64(multiplier)
     mixed ^= mixed >> np.uint64(32)
-    numbers: NDArray[np.float64] = ((mixed >> np.uint64(11)).astype(np.float64) + 0.5) / float(1 << 53)
-    return numbers
+    return ((mixed >> np.uint64(11)).astype(np.float64) + 0.5) / float(1 << 53)
 
 
 def _nearest(block: Block, metric: SemiMetric, places: Tensor) -> tuple[NDArray[np.float64], NDArray[np.int64]]:

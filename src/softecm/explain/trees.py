@@ -180,8 +180,7 @@ class ExplanationTree(BaseEstimator):
         chosen_sets = self._leaves_of(table)[0]
         sets = np.empty(len(self.focal_sets_) + 1, dtype=object)
         sets[:] = [(), *self.focal_sets_.sets]
-        chosen: NDArray[np.object_] = sets[chosen_sets]
-        return chosen
+        return sets[chosen_sets]
 
     def predict_partition(self, table: Any) -> CredalPartition:
         """Return a credal partition in which each object has the mean masses of its leaf."""

@@ -291,8 +291,7 @@ def to_nearest(distances: FloatArray, n_clusters: int) -> FloatArray:
 
 def _explained_rows(partition: CredalPartition, rows: IntArray, distances: FloatArray) -> IntArray:
     nearest = to_nearest(distances, partition.n_clusters)
-    explained: IntArray = rows[np.unique(np.concatenate(inputs.noteworthy(partition[rows], nearest)))]
-    return explained
+    return rows[np.unique(np.concatenate(inputs.noteworthy(partition[rows], nearest)))]
 
 
 def _teller(

@@ -288,8 +288,7 @@ def distinguishing_terms(centers: FloatArray, most: int = MOST_TERMS) -> IntArra
     each = max(1, most // len(centers))
     own = [np.argsort(-row, kind="stable")[:each] for row in deviations]
     order = np.argsort(-np.square(deviations).sum(0), kind="stable")
-    terms: IntArray = np.array(list(dict.fromkeys(np.concatenate([*own, order]).tolist()))[:most], dtype=np.intp)
-    return terms
+    return np.array(list(dict.fromkeys(np.concatenate([*own, order]).tolist()))[:most], dtype=np.intp)
 
 
 def thin_columns(model: Comparing, some: Data, names: Sequence[str] | None) -> TableColumns:

@@ -67,8 +67,7 @@ class Comparison:
     def moved(self) -> IntArray:
         """Objects assigned to another set, those with the largest difference of masses first."""
         elsewhere = np.flatnonzero(self.first.sets() != self.second.sets())
-        order: IntArray = elsewhere[np.argsort(-self.distances[elsewhere], kind="stable")]
-        return order
+        return elsewhere[np.argsort(-self.distances[elsewhere], kind="stable")]
 
     @cached_property
     def table(self) -> IntArray:

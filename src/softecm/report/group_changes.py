@@ -281,8 +281,7 @@ def _prototype_distances(models: Sequence[Comparing], data: Sequence[Data], labe
         raise ValueError(
             f"first and second must be about objects of the same kind, with the same columns, to match their groups: {error}"
         ) from error
-    mean: FloatArray = (by_first + by_second) / 2
-    return mean
+    return (by_first + by_second) / 2
 
 
 def _in_spreads(model: Comparing, X: Data, labels: IntArray, other: Comparing) -> FloatArray:

@@ -102,8 +102,7 @@ def _placed(between: FloatArray, to: FloatArray, at: FloatArray, drawn: CredalPa
 
 def _two(places: FloatArray) -> FloatArray:
     """Return the first two axes, padded with zeros."""
-    plane: FloatArray = np.column_stack([places, np.zeros((len(places), 2))])[:, :2]
-    return plane
+    return np.column_stack([places, np.zeros((len(places), 2))])[:, :2]
 
 
 def _landmarks(fitted: PrototypeModel, x: Encoded) -> Tensor:
@@ -140,8 +139,7 @@ def _between_objects(metric: SemiMetric, marks: Tensor, *, vectors: bool) -> tup
 
 def _distances(metric: SemiMetric | None, x: Encoded, marks: Tensor) -> FloatArray:
     d = torch.cdist(cast("Tensor", x), marks).square() if metric is None else metric.pairwise(x, marks)
-    distances: FloatArray = d.double().clamp_min(0).cpu().numpy()
-    return distances
+    return d.double().clamp_min(0).cpu().numpy()
 
 
 def _in_blocks(metric: SemiMetric | None, x: Encoded, marks: Tensor) -> FloatArray:
@@ -171,8 +169,7 @@ def _squares(model: FittedModel, D: FloatArray) -> FloatArray:
     if fitted is None:
         return np.square(D)
     squares = getattr(fitted.model_.metric, "squares", None)
-    values: FloatArray = D if squares is None else squares(torch.as_tensor(D)).numpy()
-    return values
+    return D if squares is None else squares(torch.as_tensor(D)).numpy()
 
 
 def guessed_map(model: FittedModel, drawn: CredalPartition) -> Map:

@@ -241,8 +241,7 @@ class Voices(Teller):
 def towards_each(terms: FloatArray) -> FloatArray:
     """Return the mean of the others minus the own, (candidates, parts); zeros for a single candidate."""
     others = max(len(terms) - 1, 1)
-    pulls: FloatArray = (terms.sum(0) - terms) / others - terms if len(terms) > 1 else np.zeros_like(terms)
-    return pulls
+    return (terms.sum(0) - terms) / others - terms if len(terms) > 1 else np.zeros_like(terms)
 
 
 def _largest_shares(names: Sequence[str], terms: FloatArray, most: int) -> list[tuple[str, float]]:
