@@ -54,11 +54,7 @@ class Cosine(SemiMetric):
     name = "cosine"
     sparse = True
     unrelated = 1.0
-
-    @property
-    def closed_form(self) -> MeanDirections:
-        """Barycentres are mean directions."""
-        return MeanDirections()
+    closed_form = MeanDirections()
 
     def pairwise(self, x: Tensor | SparseRows, v: Tensor) -> Tensor:
         """Return distances from differences of directions, exact if two directions agree."""

@@ -49,7 +49,7 @@ class Elastic(SemiMetric):
     SAVED = OPTIONS
     #: Whether every channel is aligned by itself.
     by_channel: ClassVar[bool] = False
-    #: Number of steps that ``laid_out`` puts before a series.
+    #: Number of steps of zeros before a series: what may be skipped before the first match.
     front: ClassVar[int] = 0
     #: Names of parameters that are numbers from 0, each with a hint.
     numbers: ClassVar[tuple[tuple[str, str], ...]] = ()
@@ -79,8 +79,8 @@ class Elastic(SemiMetric):
         return 4.0 * shape[0] * math.prod(shape)
 
     def laid_out(self, values: Tensor) -> Tensor:
-        """Return series in the kernel's form; unchanged by default."""
-        return values
+        """Return series in the kernel's form."""
+        return torch.nn.functional.pad(values, (0, 0, self.front, 0)) if self.front else values
 
     def seen(self, batch: SeriesBatch) -> SeriesBatch:
         """Return series as they are compared: z-normalized or their slopes, if requested, and laid out."""

@@ -135,8 +135,6 @@ class AnchoredPasses(CompiledPasses):
 
     def masses(self, x: Tensor, v: Tensor, *, factors: Tensor, beta: float, delta2: float) -> Tensor | None:
         """Return the masses, on the CPU."""
-        if x.is_cuda:
-            return None
         weight = self.metric.weight
         rows = (twice(x, x, weight), twice(v, self.metric.anchors.to(v), weight))
         return fused_vector_masses(*rows, factors=factors, beta=beta, delta2=delta2)

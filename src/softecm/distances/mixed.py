@@ -340,12 +340,9 @@ class RelevanceLearner(Learner):
 
 def sentence(metric: Mixed, relevance: Relevance) -> str:
     """Describe what was learned about the columns; empty if there is nothing to report."""
-    logs = [] if metric.log_features in (None, AUTO) else list(metric.log_features)
-    by_logs = (
-        f"{in_words([repr(name) for name in logs], 'and')} {'is' if len(logs) == 1 else 'are'} compared by logarithms"
-        if logs
-        else ""
-    )
+    logs = [] if metric.log_features in (None, AUTO) else [repr(name) for name in metric.log_features]
+    verb = "is" if len(logs) == 1 else "are"
+    by_logs = f"{in_words(logs, 'and')} {verb} compared by logarithms" if logs else ""
     return "; ".join(filter(None, (_of_relevance(metric, relevance), by_logs)))
 
 

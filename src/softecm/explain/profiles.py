@@ -130,11 +130,9 @@ class Profiles(Sequence[Trait]):
             return f"too few others to compare with (at least {FEWEST} needed)"
         if not any(trait.group == group for trait in self):
             return f"too few to describe (at least {FEWEST} needed)"
-        return (
-            "outliers in different ways: no single column separates them"
-            if group == "∅"
-            else "nothing stands out by itself"
-        )
+        if group == "∅":
+            return "outliers in different ways: no single column separates them"
+        return "nothing stands out by itself"
 
     def sentence(self, group: str, noun: str = "object") -> str:
         """Describe a group in one sentence: its size, its typical values, its difference from the nearest group.

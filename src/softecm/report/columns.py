@@ -21,7 +21,6 @@ from softecm.spaces.tables import Table
 from softecm.spaces.views import Views
 
 if TYPE_CHECKING:
-    from softecm.belief import CredalPartition
     from softecm.fit.settings import PrototypeModel
 
 EPOCH, DAY = np.datetime64(0, "us"), 86_400e6  # in microseconds

@@ -186,12 +186,7 @@ class GroupChanges:
         if any(self.n_outliers):
             gone, new = self.n_outliers
             rows.append(("in no group", ("in no group", "", _sized(gone, n), _sized(new, m), "")))
-        return render_page(
-            "changes.html",
-            data=self,
-            rows=rows,
-            movers=self._first_moved(LISTED),
-        )
+        return render_page("changes.html", data=self, rows=rows, movers=self._first_moved(LISTED))
 
     def write(self, path: str | os.PathLike[str]) -> None:
         """Write the page atomically; an existing file is replaced."""

@@ -13,7 +13,7 @@ from torch import Tensor
 
 from softecm.belief import CredalPartition, FocalSets
 from softecm.distances.base import distances_of
-from softecm.report.columns import Attribute, TableColumns
+from softecm.report.columns import TableColumns
 from softecm.report.inputs import Comparing, Data, FittedModel, FloatArray, IntArray, comparing, every
 from softecm.report.projection import DIMENSIONS, landmark_mds, separating_axes, spread
 
@@ -58,7 +58,7 @@ def plane_map(columns: TableColumns, model: Comparing) -> Map:
     """Use two numeric columns as a map, each scaled by the metric."""
     points = np.column_stack([np.asarray(a.values, dtype=np.float64) for a in columns.attributes])
     stars = np.array(columns.prototypes, dtype=np.float64).reshape(-1, 2)
-    first, second = (_axis(attribute) for attribute in columns.attributes)
+    first, second = (f"{a.name} ({a.unit})" if a.unit else a.name for a in columns.attributes)
     known = {str(c.name): c.unit for c in getattr(model.model_.space, "numbers", ())}
     ux, uy = (known.get(key, 1.0) for key in columns.keys)
     low, high = window(points)
@@ -66,10 +66,6 @@ def plane_map(columns: TableColumns, model: Comparing) -> Map:
     if not SLIM * wide > tall > wide / SLIM:
         return Map(points, stars, (first, second), (0.0, 0.0), OWN_SCALES)
     return Map(points, stars, (first, second), (ux, uy), ONE_SCALE)
-
-
-def _axis(attribute: Attribute) -> str:
-    return f"{attribute.name} ({attribute.unit})" if attribute.unit else attribute.name
 
 
 def metric_map(model: Comparing, some: Data, drawn: CredalPartition) -> Map:

@@ -70,9 +70,8 @@ class Explanation:
     kind: str = ""  # prefix of the parts' names: "steps"
     idle: tuple[str, ...] = ()  # columns that distinguish the two no better than noise
     nearest: tuple[tuple[int, float], ...] = ()  # other objects of a matrix, with their distances
-    otherwise: tuple[str, int] | None = (
-        None  # of an outlier: a column, and the cluster where it clearly is apart from that
-    )
+    #: Of an outlier: a column, and the cluster where it clearly is apart from that.
+    otherwise: tuple[str, int] | None = None
 
     @property
     def negligible(self) -> float:

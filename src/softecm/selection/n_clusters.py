@@ -213,11 +213,8 @@ def choose_n_clusters(
     from softecm.algorithms.base import EvidentialClusterer
 
     for name in unknown:
-        own = (
-            f": give it to the estimator, estimator=SoftECM({name}={unknown[name]!r})"
-            if hasattr(SoftECM(), name)
-            else ""
-        )
+        own = f": give it to the estimator, estimator=SoftECM({name}={unknown[name]!r})"
+        own = own if hasattr(SoftECM(), name) else ""
         raise TypeError(f"choose_n_clusters() got an unexpected keyword argument {name!r}{own}.")
     if estimator is None and kind_of(X) == "numbers":
         raw = raw_data(X)

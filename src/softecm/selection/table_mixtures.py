@@ -21,8 +21,8 @@ from numpy.typing import NDArray
 from scipy.special import xlogy
 
 from softecm.distances.column_relevance import in_order
-from softecm.distances.group_mixture import FLOOR, Floats, TableMixture, fitted, start
-from softecm.distances.table_sample import TableSample, names_of
+from softecm.distances.group_mixture import FLOOR, TableMixture, fitted, start
+from softecm.distances.table_sample import Floats, TableSample, names_of
 from softecm.scores.valleys import DEEPER, Geometry, groups_apart, has_valley
 from softecm.selection.mixtures import MixtureEvidence, searched
 
