@@ -5,10 +5,9 @@ from __future__ import annotations
 import math
 from abc import abstractmethod
 from collections.abc import Callable, Hashable, Sequence
-from dataclasses import dataclass, replace
-from typing import ClassVar, Self
+from dataclasses import dataclass
+from typing import ClassVar
 
-import numpy as np
 import torch
 from torch import Tensor
 
@@ -19,13 +18,11 @@ from softecm.distances.base import (
     NO_COMPILED_PASSES,
     ClosedForm,
     CompiledPasses,
-    Learner,
-    Moments,
     SemiMetric,
     Sums,
     not_learned,
 )
-from softecm.distances.soft_dtw import RAW, both_ways, check_band, gamma_of, gradients_in_both, steps_of
+from softecm.distances.soft_dtw import RAW, SmoothingLearner, both_ways, check_band, gamma_of, gradients_in_both
 from softecm.kernels.elastic import Rule, elastic, elastic_sums
 from softecm.kernels.soft_dtw import Pairs, Rows
 from softecm.spaces.base import Space
@@ -214,36 +211,6 @@ class SoftElastic(Elastic):
     def gamma_for(self, variance: float) -> float:
         """Return gamma from the variance of all steps: in units of squares, or of lengths."""
         return gamma_of(variance) if self.degree == 2.0 else math.sqrt(gamma_of(variance))
-
-    def with_gamma(self, gamma: float) -> Self:
-        """Return a copy with a number for gamma."""
-        return replace(self, gamma=gamma)
-
-
-@dataclass(frozen=True)
-class SmoothingLearner(Learner):
-    """Learns gamma if it is "auto", and caches each series' distance to itself."""
-
-    metric: SoftElastic
-
-    def fitted(self, x: EncodedSeries, weights: Tensor | None) -> SoftElastic:
-        """Learn gamma if it is "auto"; cache each series' distance to itself."""
-        chosen = self.fitted_to(self.describe(x, weights))
-        if isinstance(x, SeriesBatch) and chosen.diverges:
-            x.known[chosen.key()] = chosen.selves(x)
-        return chosen
-
-    def describe(self, x: EncodedSeries, weights: Tensor | None) -> Moments | None:
-        """Return the moments of a block's steps as they are compared, if gamma is "auto"."""
-        if self.metric.gamma != "auto":
-            return None
-        return Moments.of(steps_of(self.metric.seen(as_batch(x))).cpu().numpy(), None)
-
-    def fitted_to(self, description: Moments | None) -> SoftElastic:
-        """Learn gamma if it is "auto"."""
-        if description is None:
-            return self.metric
-        return self.metric.with_gamma(self.metric.gamma_for(float(np.trace(description.scatter)) / description.weight))
 
 
 @dataclass(frozen=True)

@@ -67,7 +67,8 @@ def mass_profile(
     ax = axes(ax)
     masses = partition.masses[by_set(partition)] if sort else partition.masses
     labels, colors = partition.focal_sets.in_words(names), set_colors(partition.focal_sets)
-    shown, rest = _largest_sets(masses)
+    order = np.argsort(-masses.mean(0), kind="stable").tolist()
+    shown, rest = sorted(order[:MANY_SETS]), sorted(order[MANY_SETS:])
     number = np.arange(1, len(masses) + 1)
     if len(masses) <= MANY_OBJECTS:
         for j in shown:
@@ -179,12 +180,6 @@ def silhouette_bars(partition: CredalPartition, widths: Silhouettes, *, ax: Axes
     )
     ax.invert_yaxis()
     return ax
-
-
-def _largest_sets(masses: FloatArray) -> tuple[list[int], list[int]]:
-    """Return the columns to draw individually, and those to add up."""
-    order = np.argsort(-masses.mean(0), kind="stable").tolist()
-    return sorted(order[:MANY_SETS]), sorted(order[MANY_SETS:])
 
 
 # ------------------------------------------------------------------ objects in the plane

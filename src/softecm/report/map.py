@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple, cast
 
 import numpy as np
@@ -102,16 +101,13 @@ def _two(places: FloatArray) -> FloatArray:
 
 
 def _landmarks(fitted: PrototypeModel, x: Encoded) -> Tensor:
-    count = _landmark_count(len(x), fitted.space.visible_part(fitted.prototypes[:1])[0].shape)
+    """Return the clusters' prototypes and some objects, with bounded cost: series cost the square of their length."""
+    shape = fitted.space.visible_part(fitted.prototypes[:1])[0].shape
+    work = float(len(x)) * math.prod(shape) * (shape[0] if len(shape) > 1 else 1)
+    count = int(min(max(MAP_WORK / max(work, 1.0), FEWEST_LANDMARKS), LANDMARKS))
     chosen = torch.from_numpy(every(len(x), count).astype(np.int64))
     clusters: Tensor = fitted.prototypes[: fitted.focal.n_clusters]
     return torch.cat([clusters, fitted.space.starts(x, chosen).to(clusters.dtype)])
-
-
-def _landmark_count(n: int, shape: Sequence[int]) -> int:
-    """Return a number of landmarks with bounded cost: comparing series costs the square of their length."""
-    work = float(n) * math.prod(shape) * (shape[0] if len(shape) > 1 else 1)
-    return min(n, int(min(max(MAP_WORK / max(work, 1.0), FEWEST_LANDMARKS), LANDMARKS)))
 
 
 def _between_objects(metric: SemiMetric, marks: Tensor, *, vectors: bool) -> tuple[SemiMetric | None, FloatArray]:
