@@ -114,6 +114,7 @@ class Mixed(Weighed):
     name = "mixed"
     space = Table
     part = "column"
+    weighing = None  # weights are learned before the clusters
     known_rules = (AUTO, *RULES)
     SAVED = rules(
         Weighed.SAVED,
@@ -215,11 +216,6 @@ class Mixed(Weighed):
                 "because 'auto' finds the groups of tables better. Models that were fitted with it still predict."
             )
         return None if self.weights != AUTO or self.n_clusters is None else RelevanceLearner(self)
-
-    @property
-    def weighing(self) -> None:
-        """Weights are learned before the clusters."""
-        return None
 
     @property
     def closed_form(self) -> ClosedForm:

@@ -202,10 +202,8 @@ def _pair_gains(mixture: TableMixture, sums: Floats) -> Floats:
         categories = [2.0 * float(xlogy(n, n / max(n.sum(), 1e-9)).sum()) for n in marks]
         return np.concatenate([-weight * np.log(variance), categories])
 
-    gains: Floats = (
-        likelihood(sums[0]) + likelihood(sums[1]) - likelihood(sums.sum(0)) - mixture.price * mixture.log_rows
-    )
-    return gains
+    apart, together = likelihood(sums[0]) + likelihood(sums[1]), likelihood(sums.sum(0))
+    return apart - together - mixture.price * mixture.log_rows
 
 
 def _criterion(mixture: TableMixture, c: int) -> tuple[float, Floats]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, NoReturn, Self
@@ -242,6 +242,7 @@ class Combinations(Space, savable=False):
         raise TypeError("combinations of objects are made inside a fit, of objects that are encoded already")
 
     fit = encode = encode_prototypes = _refuse
+    attributes = ()  # these prototypes are internal
 
     def decode(self, prototypes: Tensor) -> NDArray[np.floating]:
         """Return dense prototypes (k, p)."""
@@ -261,11 +262,6 @@ class Combinations(Space, savable=False):
     def keys(self, x: WholeRows) -> NDArray[np.uint64]:
         """Return the rows' hashes."""
         return x.rows.keys
-
-    @property
-    def attributes(self) -> Sequence[str]:
-        """Empty: these prototypes are internal."""
-        return ()
 
     @classmethod
     def samples(cls, generator: torch.Generator, n: int) -> Encoded:
