@@ -142,8 +142,7 @@ class GaussianGroups:
 
     def fitted(self, start: FloatArray, weights: FloatArray) -> FloatArray:
         """Return probabilities (runs, n, c) of the likeliest mixtures for weights (runs, n), from ``start`` (n, c)."""
-        begin = np.ascontiguousarray(start.T)[None]
-        ended = self._iterated(np.repeat(begin, len(weights), 0), weights)
+        ended = self._iterated(np.repeat(np.ascontiguousarray(start.T)[None], len(weights), 0), weights)
         return np.ascontiguousarray(ended.shares.transpose(0, 2, 1))
 
     def describes(self, start: FloatArray, weights: FloatArray) -> bool:

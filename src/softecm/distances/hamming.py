@@ -154,8 +154,7 @@ class Hamming(SemiMetric):
     @staticmethod
     def _uniform(at: LayoutTensors) -> Tensor:
         """Return uniform distributions (levels,)."""
-        sizes = torch.bincount(at.column)
-        return 1.0 / sizes[at.column].to(at.heights.dtype)
+        return 1.0 / torch.bincount(at.column)[at.column].to(at.heights.dtype)
 
     def _deviation(self, shares: Tensor, at: LayoutTensors) -> Tensor:
         """Return the total variation between each certain category and a distribution."""

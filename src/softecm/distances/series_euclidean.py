@@ -22,8 +22,7 @@ def observed_steps(batch: SeriesBatch, steps: int) -> tuple[Tensor, Tensor | Non
     """Return values at the prototypes' steps, and their weights (None if all are equal)."""
     n, longest, channels = batch.values.shape
     if longest < steps:
-        pad = batch.values.new_zeros(n, steps - longest, channels)
-        values = torch.cat([batch.values, pad], 1)
+        values = torch.cat([batch.values, batch.values.new_zeros(n, steps - longest, channels)], 1)
     else:
         values = batch.values[:, :steps]
     if batch.lengths is None and batch.observed is None and longest >= steps:

@@ -366,8 +366,7 @@ def ternary(partition: CredalPartition, *, ax: Axes | None = None, names: Sequen
     if partition.n_clusters != 3:
         raise ValueError(f"partition must have 3 clusters for a triangle; got {partition.n_clusters}. Use map instead.")
     corners = np.array([[0.0, 0.0], [1.0, 0.0], [0.5, np.sqrt(0.75)]])
-    xy = partition.pignistic() @ corners
-    ax = map(partition, xy, ax=ax, names=names)
+    ax = map(partition, partition.pignistic() @ corners, ax=ax, names=names)
     ring = corners[[0, 1, 2, 0]]
     ax.plot(ring[:, 0], ring[:, 1], color="0.5", lw=1, zorder=0)
     labels = partition.focal_sets.in_words(names)
