@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 from abc import abstractmethod
 from collections.abc import Callable, Hashable, Sequence
-from dataclasses import dataclass
-from typing import ClassVar
+from dataclasses import dataclass, replace
+from typing import ClassVar, Self
 
 import torch
 from torch import Tensor
@@ -211,6 +211,10 @@ class SoftElastic(Elastic):
     def gamma_for(self, variance: float) -> float:
         """Return gamma from the variance of all steps: in units of squares, or of lengths."""
         return gamma_of(variance) if self.degree == 2.0 else math.sqrt(gamma_of(variance))
+
+    def with_gamma(self, gamma: float) -> Self:
+        """Return a copy with a number for gamma."""
+        return replace(self, gamma=gamma)
 
 
 @dataclass(frozen=True)
