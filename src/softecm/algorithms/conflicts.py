@@ -45,8 +45,7 @@ OUTSIDE = ("max_iter", "n_jobs", "callback", "verbose")  # parameters that may d
 
 def conflict_of(focal: FocalSets) -> Floats:
     """Return 1 for sets, empty set first, that share no cluster: ``m_i' C m_j`` is the conflict of two objects."""
-    conflict: Floats = (~focal.intersects).astype(np.float64)
-    return conflict
+    return (~focal.intersects).astype(np.float64)
 
 
 def link_cost_of(focal: FocalSets) -> Floats:

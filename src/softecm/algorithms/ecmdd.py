@@ -52,8 +52,7 @@ class Ranking:
         """Sums of dissimilarities to about ten digits, as rounding depends on the order of rows."""
         d = self.dissimilarities
         sums = (d.sum(1) if self.weights is None else d @ self.weights).astype(np.float64)
-        rounded: NDArray[np.float64] = np.round(sums / (sums.max() or 1.0), 10)
-        return rounded
+        return np.round(sums / (sums.max() or 1.0), 10)
 
     @cached_property
     def _prints(self) -> NDArray[np.uint64]:

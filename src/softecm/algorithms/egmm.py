@@ -363,8 +363,7 @@ class EGMM(params.Restarts, params.FocalParameters, EvidentialClusterer):
     def prototypes_(self) -> Floats:
         """Means of all components (f, p), in the order of ``focal_sets_``."""
         check_is_fitted(self)
-        prototypes: Floats = self.focal_sets_.shares @ self.cluster_centers_
-        return prototypes
+        return self.focal_sets_.shares @ self.cluster_centers_
 
     def _posteriors(self, X: ArrayLike) -> tuple[Floats, Floats]:
         check_is_fitted(self)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Sequence
 from contextlib import ExitStack
 from dataclasses import replace
 from functools import partial
@@ -28,7 +27,7 @@ from softecm.distances.mixed import Mixed
 from softecm.files import expected
 from softecm.files.values import own
 from softecm.fit import group_shapes, learning
-from softecm.fit.algorithm import Algorithm, Fit, Outcome
+from softecm.fit.algorithm import Algorithm, Fit
 from softecm.fit.fitting import doubt_of_number, fit_cells
 from softecm.fit.group_shapes import Fitted, GroupShape
 from softecm.fit.learning import FAR, Jump, Past
@@ -113,7 +112,7 @@ class PrototypeFamily(FamilyParameters, PrototypeClusterer):
         return self._fit_to(replace(self._settings(), checkpoint_request=request), X, sample_weight)
 
     def _fit_to(self, chosen: Settings, X: object, sample_weight: object) -> Self:
-        raw, last = raw_data(X), getattr(self, "model_", None)
+        raw = raw_data(X)
         with ExitStack() as held:
             if raw.in_blocks:
                 choice, fit, shape = self._opened(held, chosen, raw.value, sample_weight)
@@ -123,7 +122,7 @@ class PrototypeFamily(FamilyParameters, PrototypeClusterer):
                 if chosen.warm_start or chosen.prior is not None:
                     chosen, choice = self._continuing(chosen, choice)
                 fit, shape = self._prepared(choice, chosen, raw, sample_weight), None
-            fitted = self._ended(choice, fit, fit_cells(fit, [fit.settings], owner=type(self).__name__, last=last))
+            fitted = self._fitted(choice, fit)
             if not raw.in_blocks:
                 fitted = self.in_shape(fitted, chosen, raw, sample_weight)
             elif shape is not None and shape.shape in OWN:
@@ -168,20 +167,16 @@ class PrototypeFamily(FamilyParameters, PrototypeClusterer):
         objects = in_memory(algorithm, chosen, metric, self, rows, sample_weight, runs=chosen.n_init)
         return Fit(algorithm, objects, chosen, chosen.callback)
 
-    def _ended(self, choice: MetricChoice, fit: Fit, outcomes: Sequence[Outcome]) -> Fitted:
-        """Return the model and partition of a fit with a single cell."""
+    def _fitted(self, choice: MetricChoice, fit: Fit) -> Fitted:
+        """Fit once, and return the model and the partition."""
         objects: Any = fit.objects
-        (outcome,) = outcomes
+        last = getattr(self, "model_", None)
+        (outcome,) = fit_cells(fit, [fit.settings], owner=type(self).__name__, last=last)
         model = fit.model_of(outcome)
         partition = model.partition(objects.x.cpu()) if objects.are_here else objects.partition(model)
         if outcome.links is not None and "masses" in outcome.solution.extras:
             partition = with_linked(partition, outcome.links, outcome.solution.extras["masses"], outcome.best)
         return Fitted(choice, objects, outcome, model, partition)
-
-    def _fitted(self, choice: MetricChoice, chosen: Settings, raw: RawData, sample_weight: object) -> Fitted:
-        """Fit once with this metric."""
-        fit, last = self._prepared(choice, chosen, raw, sample_weight), getattr(self, "model_", None)
-        return self._ended(choice, fit, fit_cells(fit, [chosen], owner=type(self).__name__, last=last))
 
     def _continuing(self, chosen: Settings, choice: MetricChoice) -> tuple[Settings, MetricChoice]:
         """Use the metric of the earlier model if the fit continues from one that was fitted to numbers."""
@@ -215,7 +210,8 @@ class PrototypeFamily(FamilyParameters, PrototypeClusterer):
     def _labels_by_spheres(self, chosen: Settings, x: Floats, counts: Floats) -> NDArray[np.int64]:
         """Return the clusters (n,) of a fit with equal spheres to unscaled columns (n, p) with weights ``counts`` (n,)."""
         alone = replace(chosen, callback=None, checkpoint_request=None, pairs=None, seeds=(), warm_start=False)
-        partition: CredalPartition = self._fitted(MetricChoice("sqeuclidean", ""), alone, RawArray(x), counts).partition
+        choice = MetricChoice("sqeuclidean", "")
+        partition: CredalPartition = self._fitted(choice, self._prepared(choice, alone, RawArray(x), counts)).partition
         return partition.labels()
 
     def _shaped(
@@ -225,15 +221,15 @@ class PrototypeFamily(FamilyParameters, PrototypeClusterer):
         choice = _in_shape(fitted.choice, shape).tell()
         again = replace(chosen, callback=None, checkpoint_request=None)
         if shape.shape not in OWN or fitted.choice.reason == UNITS:
-            fitted = self._fitted(choice, again, raw, sample_weight)
+            fitted = self._fitted(choice, self._prepared(choice, again, raw, sample_weight))
         return _with_own_shapes(fitted, choice, shape, chosen) if shape.shape in OWN else fitted
 
     def _shape_of_sample(self, objects: Objects[object], chosen: Settings, choice: MetricChoice) -> GroupShape | None:
         """Return the groups' shape for objects in blocks, estimated from a sample in memory."""
         few = objects.sample(2 * sample_size(chosen.n_clusters))
         raw = raw_data(objects.space.decode(few.x))
-        numbers = raw.numbers()
-        fitted = self._fitted(choice, replace(chosen, callback=None, checkpoint_request=None), raw, None)
+        numbers, alone = raw.numbers(), replace(chosen, callback=None, checkpoint_request=None)
+        fitted = self._fitted(choice, self._prepared(choice, alone, raw, None))
         if numbers is None:
             return None
         columns = list(numbers.values())

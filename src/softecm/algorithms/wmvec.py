@@ -258,8 +258,7 @@ class WMVECAlgorithm(Algorithm[Views]):
 def spreads_of(rows: Tensor, weights: Tensor | None) -> Tensor:
     """Return the total squared differences of columns (p,) from their means."""
     counts = rows.new_ones(len(rows)) if weights is None else weights
-    spreads: Tensor = counts @ (rows - counts @ rows / counts.sum()).square()
-    return spreads
+    return counts @ (rows - counts @ rows / counts.sum()).square()
 
 
 def rows_of(x: Views) -> tuple[Tensor, tuple[int, ...]]:

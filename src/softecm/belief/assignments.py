@@ -61,8 +61,7 @@ def _pick(sets: Sequence[ClusterSet], position: IntArray) -> NDArray[np.object_]
     table = np.empty(len(sets), dtype=object)
     for row, members in enumerate(sets):  # one by one: NumPy would make a second axis of equal lengths
         table[row] = members
-    chosen: NDArray[np.object_] = table[position]
-    return chosen
+    return table[position]
 
 
 WORDS = ("clearly", "rather", "between", "undecided", "nowhere")  # in decreasing certainty
@@ -158,8 +157,7 @@ class Decisions:
     @cached_property
     def words(self) -> NDArray[np.object_]:
         """The words, (n,)."""
-        chosen: NDArray[np.object_] = np.array(WORDS, dtype=object)[self.codes]
-        return chosen
+        return np.array(WORDS, dtype=object)[self.codes]
 
     @cached_property
     def clusters(self) -> IntArray:

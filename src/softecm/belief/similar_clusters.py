@@ -22,8 +22,7 @@ def cluster_similarity(partition: CredalPartition) -> NDArray[np.float64]:
     """
     inside = partition.masses[:, 0] < 1.0
     plausible = partition.plausibility()[inside]
-    similarity: NDArray[np.float64] = plausible.T @ plausible
-    return similarity
+    return plausible.T @ plausible
 
 
 def similar_pairs(partition: CredalPartition, k: int = 1) -> list[tuple[int, int]]:

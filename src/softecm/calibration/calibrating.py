@@ -111,9 +111,8 @@ class Calibration:
         even numbers, checked with the odd ones. ``inside`` should be ``level``: more is too cautious, less
         overconfident.
         """
-        rng, n = np.random.default_rng(0), self.memberships.shape[1]
-        i = rng.integers(0, n, LOOKED_AT)
-        j = (i + rng.integers(1, n, LOOKED_AT)) % n
+        n = self.memberships.shape[1]
+        i, j = _some_pairs(n)
         together = np.einsum("bik,bik->bi", self.memberships[:, i], self.memberships[:, j])
         low, high = resolved(*bounds(self.memberships[::2], i, j, self.level), n)
         agreement = {"before": _said(self.before, i, j), "after": _said(self.partition, i, j)}
@@ -145,7 +144,8 @@ class Calibration:
     def stability(self) -> float:
         """Overall agreement of refits with each other, corrected for chance, as in ``sweep(resamples=)``."""
         rows = np.sort(np.random.RandomState(0).permutation(self.memberships.shape[1])[:COMPARED])
-        return ring([CredalPartition.from_fuzzy(_added_up(one[rows])) for one in self.memberships])
+        some = self.memberships[:, rows]
+        return ring([CredalPartition.from_fuzzy(one) for one in some / some.sum(2, keepdims=True)])
 
     def to_frame(self, backend: str | None = None) -> Any:
         """Return a data frame, one row per object: decision before and after, stability, interval for each cluster."""
@@ -247,7 +247,7 @@ def calibrate(
     lower, upper = _ends(memberships, level)
     masses = object_masses(lower, upper, focal)
     compared = _compared(n, pairs, np.random.default_rng(seed))
-    i, j = _owners(n, compared)
+    i, j = _some_pairs(n) if compared is None else (compared.owners, compared.others)
     if compared is None:
         low, high = resolved(*bounds(memberships, i, j, level), n)
     else:
@@ -350,10 +350,8 @@ def _compared(n: int, pairs: str, rng: np.random.Generator) -> ComparedPairs | N
     return ComparedPairs.all_of(n) if pairs == "all" or n <= 2 * PARTNERS else ComparedPairs.some_of(n, PARTNERS, rng)
 
 
-def _owners(n: int, compared: ComparedPairs | None) -> tuple[IntArray, IntArray]:
-    """Return the pairs to evaluate masses on: those they are fitted to, else a sample."""
-    if compared is not None:
-        return compared.owners, compared.others
+def _some_pairs(n: int) -> tuple[IntArray, IntArray]:
+    """Return a sample of pairs of different objects."""
     rng = np.random.default_rng(0)
     i = rng.integers(0, n, LOOKED_AT)
     return i, (i + rng.integers(1, n, LOOKED_AT)) % n
@@ -370,8 +368,3 @@ def _said(partition: CredalPartition, i: IntArray, j: IntArray) -> tuple[FloatAr
 def _inside(together: FloatArray, low: FloatArray, high: FloatArray) -> dict[str, float]:
     held = (together >= low - 1e-9) & (together <= high + 1e-9)
     return {"inside": float(held.mean()), "width": float((high - low).mean())}
-
-
-def _added_up(memberships: FloatArray) -> FloatArray:
-    whole: FloatArray = memberships / memberships.sum(1, keepdims=True)
-    return whole

@@ -11,13 +11,11 @@ from dataclasses import dataclass
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 from torch import Tensor
 
+from softecm.calibration.intervals import FloatArray, IntArray
 from softecm.spaces.encoded import EncodedTable
 
-FloatArray = NDArray[np.float64]
-IntArray = NDArray[np.int64]
 ITERATIONS, TOLERANCE = 4, 1e-3
 # Half the kernel's width in spreads, for one object: half of what suits a density, so that borders stay sharp.
 HALF = 1.2

@@ -13,22 +13,20 @@ from typing import NamedTuple
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 from scipy.linalg import solve_triangular
 from scipy.special import digamma, gammaln
 from torch import Tensor
 
+from softecm.calibration.intervals import FloatArray, IntArray
 from softecm.distances.base import SemiMetric
 from softecm.fit.shape_mixture import kolmogorov
 
-FloatArray = NDArray[np.float64]
 ROUNDS, STILL = 60, 1e-4
 LEAST = 1e-12  # of the largest size: no cluster is a point
 TAIL = 5.0  # initial degrees of freedom of t distributions
 JUDGED = 2_000  # objects for comparing forms
 MOST_COLUMNS = 30  # from which groups are round
 SAME = 0.8  # share of the objects that must stay in their cluster for groups to be the same
-AT_ONCE = 1 << 17  # number of probabilities of a batch that fit in the cache
 DEGREES = np.geomspace(1.5, 60.0, 200)  # possible degrees of freedom of t distributions
 DESCRIBED = 1.36  # over the root of the number of objects: Kolmogorov's 5 % point
 
@@ -117,7 +115,7 @@ class GaussianGroups:
             rows = rows @ np.linalg.cholesky((matrix + matrix.T) / 2)
         return cls(np.ascontiguousarray(rows))
 
-    def likeliest(self, start: FloatArray, weights: FloatArray, labels: NDArray[np.int64]) -> GaussianGroups | None:
+    def likeliest(self, start: FloatArray, weights: FloatArray, labels: IntArray) -> GaussianGroups | None:
         """Return the same with the form that describes the objects best, from approximate probabilities (n, c).
 
         None if no form leaves most objects in their clusters, ``labels`` (n,).
@@ -133,7 +131,7 @@ class GaussianGroups:
         best = max(judged, key=lambda form: judged[form])
         return None if np.isinf(judged[best]) else replace(self, form=best)
 
-    def _judged(self, form: Form, start: FloatArray, weights: FloatArray, labels: NDArray[np.int64]) -> float:
+    def _judged(self, form: Form, start: FloatArray, weights: FloatArray, labels: IntArray) -> float:
         """Return the log-likelihood minus half the penalty; -inf if the groups are no longer the same."""
         ended = replace(self, form=form)._iterated(start.T[None], weights[None])
         stayed = float(weights @ (ended.shares[0].argmax(0) == labels)) / max(float(weights.sum()), 1e-300)
@@ -144,8 +142,7 @@ class GaussianGroups:
 
     def fitted(self, start: FloatArray, weights: FloatArray) -> FloatArray:
         """Return probabilities (runs, n, c) of the likeliest mixtures for weights (runs, n), from ``start`` (n, c)."""
-        begin = np.ascontiguousarray(start.T)[None]
-        ended = self._iterated(np.repeat(begin, len(weights), 0), weights)
+        ended = self._iterated(np.repeat(np.ascontiguousarray(start.T)[None], len(weights), 0), weights)
         return np.ascontiguousarray(ended.shares.transpose(0, 2, 1))
 
     def describes(self, start: FloatArray, weights: FloatArray) -> bool:

@@ -13,9 +13,9 @@ itself is fitted (:mod:`softecm.calibration.mixture`).
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
-FloatArray = NDArray[np.float64]
+from softecm.calibration.intervals import FloatArray
+
 ROUNDS, STILL = 60, 1e-4
 LEAST = 1e-12  # of the largest scale: no cluster is a point
 

@@ -15,7 +15,6 @@ from typing import Any, Literal, NamedTuple, TypeAlias
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 from sklearn.base import clone
 from torch import Tensor
 
@@ -27,7 +26,8 @@ from softecm.algorithms.family import PrototypeFamily
 from softecm.belief import CredalPartition, FocalSets
 from softecm.belief.combination import matching
 from softecm.calibration.column_groups import ColumnGroups
-from softecm.calibration.mixture import AT_ONCE, GaussianGroups
+from softecm.calibration.intervals import AT_ONCE, FloatArray, IntArray
+from softecm.calibration.mixture import GaussianGroups
 from softecm.calibration.posterior import from_distances
 from softecm.distances.auto import choose_for, resolve_metric
 from softecm.distances.estimator_metrics import SetQuadratic
@@ -44,7 +44,6 @@ from softecm.selection.stability import part_of
 from softecm.spaces.base import Encoded
 from softecm.spaces.raw import raw_data
 
-FloatArray = NDArray[np.float64]
 Resample: TypeAlias = Literal["auto", "bootstrap", "half"]
 MOST_AT_ONCE = 32
 CONCERNED = 0.01  # mass outside single clusters from which an object may be between them, or nowhere
@@ -99,7 +98,7 @@ class Refitting:
         return int(np.clip(AT_ONCE // (self.shape[0] * self.shape[1]), 1, MOST_AT_ONCE))
 
     @cached_property
-    def concerned(self) -> NDArray[np.int64]:
+    def concerned(self) -> IntArray:
         """The objects with any mass outside single clusters in the model."""
         masses = self.model.partition_.masses
         return np.flatnonzero(1.0 - masses[:, 1 : self.shape[1] + 1].sum(1) > CONCERNED).astype(np.int64)
@@ -169,13 +168,13 @@ class EncodedModel:
             shares[odd] = self.sharp.fitted(shares[odd], counts[odd] * self.inside)
         return shares
 
-    def moved_masses(self, memberships: FloatArray, counts: FloatArray, rows: NDArray[np.int64]) -> FloatArray:
+    def moved_masses(self, memberships: FloatArray, counts: FloatArray, rows: IntArray) -> FloatArray:
         """Return masses of some objects after moving the model's prototypes like a refit moves the groups' means."""
         moved = self._means(memberships, counts) - self._own_means
         last = self.fitted.prototypes
         return self.masses_at(last[: moved.shape[0]] + moved.to(last), rows)
 
-    def masses_at(self, clusters: Tensor, rows: NDArray[np.int64]) -> FloatArray:
+    def masses_at(self, clusters: Tensor, rows: IntArray) -> FloatArray:
         """Return masses (rows, f + 1) of some objects by the model with other clusters, and sets between them."""
         model, places = self.fitted, clusters
         if not model.follows and len(model.focal) > len(clusters):
@@ -194,8 +193,7 @@ class EncodedModel:
         like = self.fitted.prototypes[: weights.shape[1]].to(self.objects.dtype)
         sums = self.objects.metric.closed_form.sums(self.objects.x.cpu(), like, weights)
         assert sums is not None  # distances are quadratic if groups are densities
-        means: Tensor = sums.moment / sums.curvature.clamp_min(1e-30)
-        return means
+        return sums.moment / sums.curvature.clamp_min(1e-30)
 
 
 def _weighable(model: object) -> bool:
@@ -230,7 +228,7 @@ def _ready(model: Any, X: object) -> EncodedModel:
     return EncodedModel(model, algorithm, objects, model.model_, inside, learned, smooth, sharp, start)
 
 
-def _moved(ready: EncodedModel, counts: FloatArray, rows: NDArray[np.int64]) -> tuple[FloatArray, FloatArray]:
+def _moved(ready: EncodedModel, counts: FloatArray, rows: IntArray) -> tuple[FloatArray, FloatArray]:
     """Refit the model's clusters to these weights; return probabilities from the distances, and masses."""
     learned = counts * ready.inside
     objects, c = ready.objects, ready.fitted.focal.n_clusters
@@ -247,9 +245,7 @@ def _moved(ready: EncodedModel, counts: FloatArray, rows: NDArray[np.int64]) -> 
     return from_distances(distances, learned), masses
 
 
-def _anew(
-    model: Any, X: object, counts: FloatArray, b: int, concerned: NDArray[np.int64]
-) -> tuple[FloatArray, FloatArray]:
+def _anew(model: Any, X: object, counts: FloatArray, b: int, concerned: IntArray) -> tuple[FloatArray, FloatArray]:
     """Fit a resample from scratch and match its clusters; return probabilities, and masses of some."""
     rows = np.repeat(np.arange(len(counts)), counts.astype(np.int64))
     again = clone(model)
@@ -269,7 +265,7 @@ def _anew(
     return _numbered(shares, own), _on_sets(partition.masses[concerned], partition.focal_sets, into, model.focal_sets_)
 
 
-def _into(shares: FloatArray, own: FloatArray) -> NDArray[np.int64]:
+def _into(shares: FloatArray, own: FloatArray) -> IntArray:
     """Return the model's cluster for each cluster of a refit; extra ones map to the cluster of most of their objects."""
     into = matching(shares, own)
     return np.where(into < own.shape[1], into, (shares.T @ own).argmax(1)).astype(np.int64)
@@ -282,7 +278,7 @@ def _numbered(shares: FloatArray, own: FloatArray) -> FloatArray:
     return matched
 
 
-def _on_sets(masses: FloatArray, focal: FocalSets, into: NDArray[np.int64], own: FocalSets) -> FloatArray:
+def _on_sets(masses: FloatArray, focal: FocalSets, into: IntArray, own: FocalSets) -> FloatArray:
     """Return masses on the model's sets; clusters share the mass of other sets."""
     place = {members: j + 1 for j, members in enumerate(own.sets)}
     moved = np.zeros((len(masses), len(own) + 1))
@@ -324,19 +320,15 @@ def refits(
     if journal is None:
         return _all(refitting, n_boot, None, progress, client)
     model = refitting.model
+    own = [*described(model.get_params(False)), ("masses", describe(np.asarray(model.partition_.masses)))]
     warn_unseen(getattr(model, "metric", None), f"journal {journal}")
     work = {
         "data": digest(refitting.X),
-        "model": short_hash((type(model).__name__, _described(model), refitting.way)),
+        "model": short_hash((type(model).__name__, own, refitting.way)),
         "version of softecm": __version__,
     }
     with Journal(journal, work, lambda _, row: _read(row, refitting) is not None, "calibration") as book:
         return _all(refitting, n_boot, book, progress, client)
-
-
-def _described(model: Any) -> list[tuple[str, str]]:
-    own = described(model.get_params(False))
-    return [*own, ("masses", describe(np.asarray(model.partition_.masses)))]
 
 
 def _all(refitting: Refitting, n_boot: int, book: Journal | None, progress: bool, client: object) -> Refits:
@@ -360,14 +352,11 @@ def _all(refitting: Refitting, n_boot: int, book: Journal | None, progress: bool
                     book.write([str(b) for b in numbers], rows)
                 counter.advance(len(numbers))
         except KeyboardInterrupt as error:
-            go_on = (
-                "give journal= a name to be able to resume"
-                if book is None
-                else f"with journal {book.path} the same call resumes"
-            )
-            raise CalibrationInterrupted(
-                f"interrupted with {int(done.sum())} of {n_boot} refits done; {go_on}."
-            ) from error
+            go_on = "give journal= a name to be able to resume"
+            if book is not None:
+                go_on = f"with journal {book.path} the same call resumes"
+            message = f"interrupted with {int(done.sum())} of {n_boot} refits done; {go_on}."
+            raise CalibrationInterrupted(message) from error
     return refits
 
 

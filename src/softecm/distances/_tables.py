@@ -290,8 +290,7 @@ def gap_scale(x: EncodedTable, shares: Sequence[float], least: float) -> Tensor 
     there = x.there
     if there is None:
         return None
-    held = there.to(x.numbers) @ x.numbers.new_tensor(shares)
-    return made_up(held, least)
+    return made_up(there.to(x.numbers) @ x.numbers.new_tensor(shares), least)
 
 
 @dataclass(frozen=True)

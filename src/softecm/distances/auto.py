@@ -324,7 +324,7 @@ def rows_of_codes(metric: Any, X: object) -> list[tuple[Code, NDArray[np.bool_]]
 
 def _numbers(metric: object, data: RawData) -> dict[Name, NDArray[Any]]:
     """Return the numeric columns of a table by name; none for other data."""
-    name = MetricChoice(metric, "").name
+    name = getattr(metric, "name", metric)
     if name == SquaredEuclidean.name:
         return data.numbers() or {}
     if name != Mixed.name:

@@ -16,7 +16,7 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import fields, is_dataclass
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, TypedDict, final
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, TypedDict, Unpack, final
 
 import numpy as np
 import torch
@@ -126,22 +126,11 @@ NO_CLOSED_FORM = ClosedForm()  # every method returns None, the identity or Fals
 class CompiledPasses(ABC):  # noqa: B024 -- as above
     """Passes over the objects that don't materialize a tensor of all distances."""
 
-    def round(
-        self,
-        x: Any,
-        v: Tensor,
-        previous: Tensor | None,
-        *,
-        factors: Tensor,
-        beta: Tensor,
-        delta2: Tensor,
-        weights: Tensor | None,
-        tol: float,
-    ) -> FusedRound | None:
+    def round(self, x: Any, v: Tensor, previous: Tensor | None, **cost: Unpack[RoundCost]) -> FusedRound | None:
         """Return one pass over the objects for a batch of runs ``v`` (runs, f, *shape); None if not supported."""
         return None
 
-    def masses(self, x: Any, v: Tensor, *, factors: Tensor, beta: float, delta2: float) -> Tensor | None:
+    def masses(self, x: Any, v: Tensor, **cost: Unpack[RunCost]) -> Tensor | None:
         """Return masses (n, f + 1) for one run's prototypes; None if not supported."""
         return None
 

@@ -16,15 +16,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from softecm.distances.group_mixture import TableMixture, fitted
-from softecm.distances.table_sample import TableSample, names_of, weighted_quantile
+from softecm.distances.table_sample import Floats, TableSample, names_of, weighted_quantile
 
 FAR = 20.0  # robust deviations from the median at which numbers are clipped
 THIN, AMPLE = 1.0, 3.0  # rows per group and column: below, all columns have equal weights; above, the estimated ones
 TINY = 1e-300
 RATIO, GAIN, SURE = 4.0, 0.2, 10.0  # of high to low numbers; gain in log-likelihood a row, and of all, for logarithms
 MOST = 6.0  # maximum weight of a number, relative to that from its spread over all rows
-
-Floats = NDArray[np.float64]
 
 
 class Relevance(NamedTuple):
@@ -88,11 +86,8 @@ def log_columns(sample: TableSample, n_clusters: int, zeros: Floats) -> list[int
 def _gain_of_log(x: Floats, groups: NDArray[np.intp], counts: Floats) -> bool:
     """Whether numbers are more likely with equal spread of their logarithms in all groups (Laplace distributions)."""
     logs = np.log(x)
-    gain = (
-        np.log(_deviation(x, groups, counts))
-        - np.log(_deviation(logs, groups, counts))
-        - np.average(logs, weights=counts)
-    )
+    gain = np.log(_deviation(x, groups, counts)) - np.log(_deviation(logs, groups, counts))
+    gain -= np.average(logs, weights=counts)
     return bool(gain > GAIN and gain * counts.sum() > SURE)
 
 

@@ -66,6 +66,8 @@ class ConvolutionFeatures(SemiMetric):
     name = "texture"
     space = Texture
     single = True
+    closed_form = VectorMeans()  # of components
+    compiled = VectorPasses()
     SAVED = OPTIONS
 
     def __post_init__(self) -> None:
@@ -78,16 +80,6 @@ class ConvolutionFeatures(SemiMetric):
     def make_space(self) -> Texture:
         """Return a space of textures with this metric's options."""
         return Texture(self.length, self.layout, n_components=self.n_components, znormalise=self.znormalise, of=self.of)
-
-    @property
-    def closed_form(self) -> VectorMeans:
-        """Barycentres are means of components."""
-        return VectorMeans()
-
-    @property
-    def compiled(self) -> VectorPasses:
-        """The passes of vectors."""
-        return VectorPasses()
 
     def pairwise(self, x: Tensor, v: Tensor) -> Tensor:
         """Return squared distances between components, all pairs."""

@@ -53,11 +53,7 @@ class Cosine(SemiMetric):
 
     name = "cosine"
     sparse = True
-
-    @property
-    def closed_form(self) -> MeanDirections:
-        """Barycentres are mean directions."""
-        return MeanDirections()
+    closed_form = MeanDirections()
 
     def unrelated(self, x: Tensor | SparseRows) -> float:
         """Return 1, the distance of directions at a right angle."""

@@ -8,7 +8,6 @@ from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, replace
 from typing import ClassVar, Self
 
-import numpy as np
 import torch
 from torch import Tensor
 
@@ -19,13 +18,11 @@ from softecm.distances.base import (
     NO_COMPILED_PASSES,
     ClosedForm,
     CompiledPasses,
-    Learner,
-    Moments,
     SemiMetric,
     Sums,
     not_learned,
 )
-from softecm.distances.soft_dtw import RAW, both_ways, check_band, gamma_of, gradients_in_both, steps_of
+from softecm.distances.soft_dtw import RAW, SmoothingLearner, both_ways, check_band, gamma_of, gradients_in_both
 from softecm.kernels.elastic import Rule, elastic, elastic_sums
 from softecm.kernels.soft_dtw import Pairs, Rows
 from softecm.spaces.base import Space
@@ -49,7 +46,7 @@ class Elastic(SemiMetric):
     SAVED = OPTIONS
     #: Whether every channel is aligned by itself.
     by_channel: ClassVar[bool] = False
-    #: Number of steps that ``laid_out`` puts before a series.
+    #: Number of steps of zeros before a series: what may be skipped before the first match.
     front: ClassVar[int] = 0
     #: Names of parameters that are numbers from 0, each with a hint.
     numbers: ClassVar[tuple[tuple[str, str], ...]] = ()
@@ -79,8 +76,8 @@ class Elastic(SemiMetric):
         return 4.0 * shape[0] * math.prod(shape)
 
     def laid_out(self, values: Tensor) -> Tensor:
-        """Return series in the kernel's form; unchanged by default."""
-        return values
+        """Return series in the kernel's form."""
+        return torch.nn.functional.pad(values, (0, 0, self.front, 0)) if self.front else values
 
     def seen(self, batch: SeriesBatch) -> SeriesBatch:
         """Return series as they are compared: z-normalized or their slopes, if requested, and laid out."""
@@ -218,32 +215,6 @@ class SoftElastic(Elastic):
     def with_gamma(self, gamma: float) -> Self:
         """Return a copy with a number for gamma."""
         return replace(self, gamma=gamma)
-
-
-@dataclass(frozen=True)
-class SmoothingLearner(Learner):
-    """Learns gamma if it is "auto", and caches each series' distance to itself."""
-
-    metric: SoftElastic
-
-    def fitted(self, x: EncodedSeries, weights: Tensor | None) -> SoftElastic:
-        """Learn gamma if it is "auto"; cache each series' distance to itself."""
-        chosen = self.fitted_to(self.describe(x, weights))
-        if isinstance(x, SeriesBatch) and chosen.diverges:
-            x.known[chosen.key()] = chosen.selves(x)
-        return chosen
-
-    def describe(self, x: EncodedSeries, weights: Tensor | None) -> Moments | None:
-        """Return the moments of a block's steps as they are compared, if gamma is "auto"."""
-        if self.metric.gamma != "auto":
-            return None
-        return Moments.of(steps_of(self.metric.seen(as_batch(x))).cpu().numpy(), None)
-
-    def fitted_to(self, description: Moments | None) -> SoftElastic:
-        """Learn gamma if it is "auto"."""
-        if description is None:
-            return self.metric
-        return self.metric.with_gamma(self.metric.gamma_for(float(np.trace(description.scatter)) / description.weight))
 
 
 @dataclass(frozen=True)

@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from torch import Tensor
-from torch.nn.functional import pad
 
 from softecm._checks import check_number
 from softecm.distances.elastic import Elastic, SoftElastic
@@ -383,5 +382,5 @@ class ERP(SoftElastic):
         return erp(self.smoothing)
 
     def laid_out(self, values: Tensor) -> Tensor:
-        """Subtract the reference, and put a step of zeros first: what may be skipped before the first match."""
-        return pad(values - self.reference, (0, 0, 1, 0))
+        """Subtract the reference."""
+        return super().laid_out(values - self.reference)

@@ -74,8 +74,7 @@ class SetQuadratic(SemiMetric):
         turned = difference
         if self.matrices is not None:
             turned = (difference.transpose(0, 1) @ self.matrices.to(difference)).transpose(0, 1)
-        terms: Tensor = self.scales[:, None].to(difference) * difference * turned + self.offsets.to(difference)
-        return terms
+        return self.scales[:, None].to(difference) * difference * turned + self.offsets.to(difference)
 
 
 @dataclass(frozen=True)
@@ -125,8 +124,7 @@ class Anchored(SemiMetric):
 
     def terms(self, x: Tensor, v: Tensor) -> Tensor:
         """Return each attribute's contribution."""
-        squares: Tensor = (x[:, None] - v).square() + self.weight * (x[:, None] - self.anchors.to(v)).square()
-        return squares
+        return (x[:, None] - v).square() + self.weight * (x[:, None] - self.anchors.to(v)).square()
 
 
 @dataclass(frozen=True)
@@ -137,8 +135,6 @@ class AnchoredPasses(CompiledPasses):
 
     def masses(self, x: Tensor, v: Tensor, *, factors: Tensor, beta: float, delta2: float) -> Tensor | None:
         """Return the masses, on the CPU."""
-        if x.is_cuda:
-            return None
         weight = self.metric.weight
         rows = (twice(x, x, weight), twice(v, self.metric.anchors.to(v), weight))
         return fused_vector_masses(*rows, factors=factors, beta=beta, delta2=delta2)
@@ -173,8 +169,7 @@ class WeightedSquares(SemiMetric):
 
     def terms(self, x: Tensor, v: Tensor) -> Tensor:
         """Return each column's contribution."""
-        squares: Tensor = (x[:, None] - v).square() * (self.weights * self.units).to(v)
-        return squares
+        return (x[:, None] - v).square() * (self.weights * self.units).to(v)
 
 
 @dataclass(frozen=True)

@@ -45,15 +45,11 @@ class Euclidean(SemiMetric):
 
     def pairwise(self, x: Tensor, v: Tensor) -> Tensor:
         """Return the smoothed lengths of all differences."""
-        return self._root(squared_differences(x, v))
+        return smoothed_root(squared_differences(x, v), self.epsilon)
 
     def paired(self, a: Tensor, b: Tensor) -> Tensor:
         """Return distances of rows of the same index."""
-        return self._root((a - b).square().sum(-1))
-
-    def _root(self, squares: Tensor) -> Tensor:
-        # equals (q + e^2)^(1/2) - e without cancellation near zero
-        return squares / ((squares + self.epsilon**2).sqrt() + self.epsilon)
+        return smoothed_root((a - b).square().sum(-1), self.epsilon)
 
 
 @dataclass(frozen=True)
@@ -77,6 +73,11 @@ class GeometricMedians(ClosedForm):
             w = weights / (squares + self.metric.epsilon**2).sqrt()
             u = w @ x / w.sum(-1, keepdim=True)
         return u
+
+
+def smoothed_root(squares: Tensor, epsilon: float) -> Tensor:
+    """Return (q + e^2)^(1/2) - e of squares q, without cancellation near zero."""
+    return squares / ((squares + epsilon**2).sqrt() + epsilon)
 
 
 def are_even_pairs(weights: Tensor) -> bool:

@@ -24,24 +24,18 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import ndtri
 
-from softecm.distances.table_sample import TableSample, mixed_bits, names_of, weighted_quantile
+from softecm.distances.table_sample import Floats, TableSample, mixed_bits, names_of, weighted_quantile
 
 MOST_LEVELS = 30  # categories with their own distribution; rarer ones are merged
 STARTS, KEPT = 20, 6  # initializations, and how many of them are fitted to the end
-FIRST, NEXT, LAST, FINAL = (
-    15,
-    25,
-    50,
-    300,
-)  # EM iterations: of all initializations, after a selection, of the kept ones, of the best
+# EM iterations: of all initializations, after a selection, of the kept ones, of the best.
+FIRST, NEXT, LAST, FINAL = 15, 25, 50, 300
 CHOICES = 8  # maximum number of selections
 FLOOR = 0.02  # minimum variance of normal scores within a group
 WIDE = 3.0  # standard deviation of the background
 MOST_LINES = 5  # maximum predictors in a regression
 LEAST_LEFT = FLOOR  # minimum share of a column's variance left by a regression
 TINY = 1e-300
-
-Floats = NDArray[np.float64]
 
 
 def normal_scores(z: Floats, counts: Floats, ties: NDArray[np.uint64]) -> Floats:
@@ -149,8 +143,7 @@ class TableMixture:
     def statistics(self, groups: Floats) -> Floats:
         """Return sums (runs, c, d) over rows, weighted by their memberships (runs, c, n)."""
         runs, c, n = groups.shape
-        sums: Floats = ((groups * self.counts).reshape(-1, n) @ self.features).reshape(runs, c, -1)
-        return sums
+        return ((groups * self.counts).reshape(-1, n) @ self.features).reshape(runs, c, -1)
 
     def parameters(self, sums: Floats) -> Floats:
         """Return coefficients (runs, c, d) of the features; variances and frequencies are shrunk to those of all groups."""

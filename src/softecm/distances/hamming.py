@@ -145,21 +145,16 @@ class Hamming(SemiMetric):
         """
         if not self.levels:
             return difference
-        column = self._columns(difference.device)
-        sizes = torch.tensor(self.levels, dtype=difference.dtype, device=difference.device)
+        levels = torch.tensor(self.levels, device=difference.device)
+        column, sizes = torch.repeat_interleave(levels), levels.to(difference.dtype)
         total = difference.new_zeros(*difference.shape[:-1], len(self.levels))
         means = total.index_add(difference.ndim - 1, column, difference) / sizes
         return difference - means[..., column]
 
-    def _columns(self, device: torch.device) -> Tensor:
-        """Return the column of each level."""
-        return torch.repeat_interleave(torch.tensor(self.levels, device=device))
-
     @staticmethod
     def _uniform(at: LayoutTensors) -> Tensor:
         """Return uniform distributions (levels,)."""
-        sizes = torch.bincount(at.column)
-        return 1.0 / sizes[at.column].to(at.heights.dtype)
+        return 1.0 / torch.bincount(at.column)[at.column].to(at.heights.dtype)
 
     def _deviation(self, shares: Tensor, at: LayoutTensors) -> Tensor:
         """Return the total variation between each certain category and a distribution."""

@@ -100,8 +100,7 @@ class Mahalanobis(base.SemiMetric):
     def terms(self, x: Tensor, v: Tensor) -> Tensor:
         """Return each column's difference times the product of inverse covariance and differences; may be negative."""
         difference, factor = (x[:, None] - v).double(), self.whitening(x)
-        terms: Tensor = difference * (difference @ factor @ factor.T)
-        return terms
+        return difference * (difference @ factor @ factor.T)
 
     def paired(self, a: Tensor, b: Tensor) -> Tensor:
         """Return the distances of rows of the same index."""

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from torch import Tensor
 
 from softecm.distances.base import ClosedForm, SemiMetric, Sums
-from softecm.distances.euclidean import STEPS, are_even_pairs
+from softecm.distances.euclidean import STEPS, are_even_pairs, smoothed_root
 from softecm.distances.squared_euclidean import weighted_means
 from softecm.files.expected import POSITIVE, number, rules
 
@@ -53,8 +53,7 @@ class Manhattan(SemiMetric):
         return self._absolute(x[:, None] - v)
 
     def _absolute(self, difference: Tensor) -> Tensor:
-        squares = difference.square()
-        return squares / ((squares + self.epsilon**2).sqrt() + self.epsilon)
+        return smoothed_root(difference.square(), self.epsilon)
 
 
 @dataclass(frozen=True)

@@ -114,6 +114,7 @@ class Mixed(Weighed):
     name = "mixed"
     space = Table
     part = "column"
+    weighing = None  # weights are learned before the clusters
     known_rules = (AUTO, *RULES)
     SAVED = rules(
         Weighed.SAVED,
@@ -215,11 +216,6 @@ class Mixed(Weighed):
                 "because 'auto' finds the groups of tables better. Models that were fitted with it still predict."
             )
         return None if self.weights != AUTO or self.n_clusters is None else RelevanceLearner(self)
-
-    @property
-    def weighing(self) -> None:
-        """Weights are learned before the clusters."""
-        return None
 
     @property
     def closed_form(self) -> ClosedForm:
@@ -340,12 +336,9 @@ class RelevanceLearner(Learner):
 
 def sentence(metric: Mixed, relevance: Relevance) -> str:
     """Describe what was learned about the columns; empty if there is nothing to report."""
-    logs = [] if metric.log_features in (None, AUTO) else list(metric.log_features)
-    by_logs = (
-        f"{in_words([repr(name) for name in logs], 'and')} {'is' if len(logs) == 1 else 'are'} compared by logarithms"
-        if logs
-        else ""
-    )
+    logs = [] if metric.log_features in (None, AUTO) else [repr(name) for name in metric.log_features]
+    verb = "is" if len(logs) == 1 else "are"
+    by_logs = f"{in_words(logs, 'and')} {verb} compared by logarithms" if logs else ""
     return "; ".join(filter(None, (_of_relevance(metric, relevance), by_logs)))
 
 

@@ -64,5 +64,4 @@ def medoid(d: Tensor, weights: Tensor | None = None) -> Tensor:
 
 def all_pairs(metric: SemiMetric, space: Space, x: Encoded) -> Tensor:
     """Return the dissimilarities (n, n) of all encoded objects, each as a prototype."""
-    prototypes = space.starts(x, torch.arange(len(x)))
-    return distances_of(metric, x, prototypes).double()
+    return distances_of(metric, x, space.starts(x, torch.arange(len(x)))).double()

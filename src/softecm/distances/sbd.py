@@ -60,27 +60,27 @@ class SBD(SemiMetric):
     def pairwise(self, x: EncodedSeries, v: Tensor) -> Tensor:
         """Return one minus the maximum cross-correlations of all pairs."""
         a, b = unit(as_batch(x)), unit(SeriesBatch(v))
-        size = a.shape[1] + b.shape[1] - 1
-        spectra = torch.fft.rfft(a, size, dim=1)[:, None] * torch.fft.rfft(b, size, dim=1).conj()
-        return self.from_best(torch.fft.irfft(spectra, size, dim=2).amax(2), a, b)  # (n, k, shifts, d) -> (n, k, d)
-
-    def from_best(self, best: Tensor, a: Tensor, b: Tensor) -> Tensor:
-        """Return distances (n, k) from the maximum cross-correlation of each channel (n, k, d)."""
         flat = (a.detach() == 0).all(1)[:, None] & (b.detach() == 0).all(1)
-        return (1.0 - torch.where(flat, 1.0, best)).mean(-1).clamp_min(0.0)
+        return (1.0 - torch.where(flat, 1.0, correlations(a, b).amax(2))).mean(-1).clamp_min(0.0)
 
     def terms(self, x: EncodedSeries, v: Tensor) -> Tensor:
         """Subtract each prototype step's contribution at the best shift of each channel; spread the rest evenly."""
         a, b = unit(as_batch(x)).detach(), unit(SeriesBatch(v)).detach()
         (n, long, d), (k, steps, _) = a.shape, b.shape
-        size = long + steps - 1
-        spectra = torch.fft.rfft(a, size, dim=1)[:, None] * torch.fft.rfft(b, size, dim=1).conj()
-        shift = torch.fft.irfft(spectra, size, dim=2).argmax(2)  # (n, k, d), modulo size
+        shift, size = correlations(a, b).argmax(2), long + steps - 1  # (n, k, d), modulo size
         at = (torch.arange(steps, device=v.device)[:, None] + shift[:, :, None]) % size  # (n, k, steps, d)
         padded = torch.cat([a, a.new_zeros(n, steps - 1, d)], 1)[:, None].expand(n, k, size, d)
         products = (padded.gather(2, at) * b).mean(-1)
         rest = self.pairwise(x, v).detach() + products.sum(-1)
         return rest[..., None] / steps - products
+
+
+def correlations(a: Tensor, b: Tensor) -> Tensor:
+    """Return the cross-correlations of all pairs by shift, in each channel (n, k, shifts, d)."""
+    size = a.shape[1] + b.shape[1] - 1
+    spectra = torch.fft.rfft(a, size, dim=1)[:, None] * torch.fft.rfft(b, size, dim=1).conj()
+    correlated: Tensor = torch.fft.irfft(spectra, size, dim=2)
+    return correlated
 
 
 def unit(batch: SeriesBatch) -> Tensor:

@@ -29,7 +29,7 @@ from numpy.typing import NDArray
 from softecm.distances.base import SemiMetric
 from softecm.distances.convolution_features import ConvolutionFeatures
 from softecm.distances.soft_dtw import AUTO, GAMMAS, SMOOTH, SoftDTW
-from softecm.distances.view_statistics import table_of
+from softecm.distances.view_statistics import Floats, table_of
 from softecm.distances.views import Combined
 from softecm.spaces.series import SeriesBatch, TimeSeries, in_blocks, to_list
 from softecm.spaces.texture import EVERYTHING, FREQUENCIES, PATTERNS
@@ -50,7 +50,6 @@ FEWEST = 4  # minimum number of series per cluster for a comparison
 ROUNDS = 30  # of k-means
 ALIKE = 1e-6  # tolerance for a series to count as z-normalized
 
-Floats = NDArray[np.float64]
 Series = Sequence[Floats]  # (steps, channels) each
 
 

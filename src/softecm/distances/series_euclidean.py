@@ -18,68 +18,11 @@ from softecm.files.expected import rules
 from softecm.spaces.series import OPTIONS, EncodedSeries, SeriesBatch, TimeSeries, as_batch
 
 
-@dataclass(frozen=True)
-class SeriesEuclidean(SemiMetric):
-    r"""Sum of squared differences at equal times: the L2 distance, squared.
-
-    Missing and padded steps are skipped and the rest is scaled up to the whole length, so that an incomplete or shorter
-    series is compared by its observed steps. Prototypes are as long as the longest series.
-
-    Parameters
-    ----------
-    layout : {"tslearn", "aeon"}, default="tslearn"
-
-    Examples
-    --------
-    >>> import torch
-    >>> SeriesEuclidean().pairwise(torch.zeros(1, 3, 1), torch.ones(1, 3, 1))
-    tensor([[3.]])
-    """
-
-    layout: str = "tslearn"
-    name = "series-euclidean"
-    space = TimeSeries
-    SAVED = rules(layout=OPTIONS["layout"])
-
-    def make_space(self) -> TimeSeries:
-        """Return a space of series with prototypes as long as the longest."""
-        return TimeSeries("max", self.layout)
-
-    @property
-    def closed_form(self) -> StepMeans:
-        """Barycentres are means of each step."""
-        return StepMeans()
-
-    @property
-    def compiled(self) -> GaplessPasses:
-        """The passes of vectors, for complete series."""
-        return GaplessPasses()
-
-    def pairwise(self, x: EncodedSeries, v: Tensor) -> Tensor:
-        """Return squared differences over the observed steps of all pairs."""
-        values, weights = observed_steps(as_batch(x), v.shape[1])
-        if weights is None:
-            return squared_differences(values.flatten(1), v.flatten(1))
-        w, flat, u = weights.flatten(1), values.flatten(1), v.flatten(1)
-        return (w[:, None] * (flat[:, None] - u).square()).sum(-1)
-
-    def paired(self, a: Tensor, b: Tensor) -> Tensor:
-        """Return squared differences of matching prototypes."""
-        return (a - b).square().flatten(1).sum(1)
-
-    def terms(self, x: EncodedSeries, v: Tensor) -> Tensor:
-        """Return each step's contribution."""
-        values, observed = observed_steps(as_batch(x), v.shape[1])
-        squares = (values[:, None] - v).square()
-        return (squares if observed is None else squares * observed[:, None]).sum(-1)
-
-
 def observed_steps(batch: SeriesBatch, steps: int) -> tuple[Tensor, Tensor | None]:
     """Return values at the prototypes' steps, and their weights (None if all are equal)."""
     n, longest, channels = batch.values.shape
     if longest < steps:
-        pad = batch.values.new_zeros(n, steps - longest, channels)
-        values = torch.cat([batch.values, pad], 1)
+        values = torch.cat([batch.values, batch.values.new_zeros(n, steps - longest, channels)], 1)
     else:
         values = batch.values[:, :steps]
     if batch.lengths is None and batch.observed is None and longest >= steps:
@@ -135,3 +78,51 @@ class GaplessPasses(RowPasses[EncodedSeries]):
     def back(self, fused: FusedRound, v: Tensor) -> FusedRound:
         """Restore the shape of series."""
         return fused._replace(curvature=fused.curvature[..., None], moment=fused.moment.reshape(v.shape))
+
+
+@dataclass(frozen=True)
+class SeriesEuclidean(SemiMetric):
+    r"""Sum of squared differences at equal times: the L2 distance, squared.
+
+    Missing and padded steps are skipped and the rest is scaled up to the whole length, so that an incomplete or shorter
+    series is compared by its observed steps. Prototypes are as long as the longest series.
+
+    Parameters
+    ----------
+    layout : {"tslearn", "aeon"}, default="tslearn"
+
+    Examples
+    --------
+    >>> import torch
+    >>> SeriesEuclidean().pairwise(torch.zeros(1, 3, 1), torch.ones(1, 3, 1))
+    tensor([[3.]])
+    """
+
+    layout: str = "tslearn"
+    name = "series-euclidean"
+    space = TimeSeries
+    closed_form = StepMeans()
+    compiled = GaplessPasses()
+    SAVED = rules(layout=OPTIONS["layout"])
+
+    def make_space(self) -> TimeSeries:
+        """Return a space of series with prototypes as long as the longest."""
+        return TimeSeries("max", self.layout)
+
+    def pairwise(self, x: EncodedSeries, v: Tensor) -> Tensor:
+        """Return squared differences over the observed steps of all pairs."""
+        values, weights = observed_steps(as_batch(x), v.shape[1])
+        if weights is None:
+            return squared_differences(values.flatten(1), v.flatten(1))
+        w, flat, u = weights.flatten(1), values.flatten(1), v.flatten(1)
+        return (w[:, None] * (flat[:, None] - u).square()).sum(-1)
+
+    def paired(self, a: Tensor, b: Tensor) -> Tensor:
+        """Return squared differences of matching prototypes."""
+        return (a - b).square().flatten(1).sum(1)
+
+    def terms(self, x: EncodedSeries, v: Tensor) -> Tensor:
+        """Return each step's contribution."""
+        values, observed = observed_steps(as_batch(x), v.shape[1])
+        squares = (values[:, None] - v).square()
+        return (squares if observed is None else squares * observed[:, None]).sum(-1)

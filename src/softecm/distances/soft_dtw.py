@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
-from typing import TypedDict, TypeVar
+from typing import TYPE_CHECKING, TypedDict, TypeVar
 
 import numpy as np
 import torch
@@ -21,6 +21,9 @@ from softecm.kernels.soft_dtw.self_alignments import self_alignments
 from softecm.spaces.base import Space
 from softecm.spaces.series import OPTIONS, EncodedSeries, SeriesBatch, TimeSeries, as_batch
 from softecm.spaces.transformed import FACES, VALUES, series_space
+
+if TYPE_CHECKING:
+    from softecm.distances.elastic import SoftElastic
 
 RAW = "False takes the raw value, which may be below 0."
 T = TypeVar("T")
@@ -150,9 +153,22 @@ class SoftDTW(SemiMetric):
         return PairPasses(self)
 
     @property
-    def learner(self) -> GammaLearner:
+    def learner(self) -> SmoothingLearner:
         """Learns gamma, and caches each series' Soft-DTW with itself."""
-        return GammaLearner(self)
+        return SmoothingLearner(self)
+
+    @property
+    def diverges(self) -> bool:
+        """Whether self-terms are subtracted."""
+        return self.divergence
+
+    def seen(self, batch: SeriesBatch) -> SeriesBatch:
+        """Return series as they are compared."""
+        return batch
+
+    def gamma_for(self, variance: float) -> float:
+        """Return gamma from the variance of all steps."""
+        return gamma_of(variance, str(self.gamma))
 
     def pairwise(self, x: EncodedSeries, v: Tensor) -> Tensor:
         """Return divergences of all pairs; those of a batch to recent prototypes are cached."""
@@ -189,28 +205,30 @@ class SoftDTW(SemiMetric):
 
 
 @dataclass(frozen=True)
-class GammaLearner(Learner):
-    """Learns gamma if it is no number, and caches each series' Soft-DTW with itself."""
+class SmoothingLearner(Learner):
+    """Learns gamma if it is no number, and caches each series' distance to itself."""
 
-    metric: SoftDTW
+    metric: SoftDTW | SoftElastic
 
-    def fitted(self, x: EncodedSeries, weights: Tensor | None) -> SoftDTW:
-        """Learn gamma if it is no number; cache each series' Soft-DTW with itself."""
+    def fitted(self, x: EncodedSeries, weights: Tensor | None) -> SoftDTW | SoftElastic:
+        """Learn gamma if it is no number; cache each series' distance to itself."""
         chosen = self.fitted_to(self.describe(x, weights))
-        if isinstance(x, SeriesBatch) and chosen.divergence:
+        if isinstance(x, SeriesBatch) and chosen.diverges:
             x.known[chosen.key()] = chosen.selves(x)
         return chosen
 
     def describe(self, x: EncodedSeries, weights: Tensor | None) -> Moments | None:
-        """Return the moments of a block's steps, if gamma is no number."""
-        return Moments.of(steps_of(as_batch(x)).cpu().numpy(), None) if isinstance(self.metric.gamma, str) else None
+        """Return the moments of a block's steps as they are compared, if gamma is no number."""
+        if not isinstance(self.metric.gamma, str):
+            return None
+        return Moments.of(steps_of(self.metric.seen(as_batch(x))).cpu().numpy(), None)
 
-    def fitted_to(self, description: Moments | None) -> SoftDTW:
+    def fitted_to(self, description: Moments | None) -> SoftDTW | SoftElastic:
         """Learn gamma if it is no number."""
         if description is None:
             return self.metric
         spread = float(np.trace(description.scatter)) / description.weight
-        return replace(self.metric, gamma=gamma_of(spread, str(self.metric.gamma)))
+        return replace(self.metric, gamma=self.metric.gamma_for(spread))
 
 
 @dataclass(frozen=True)

@@ -6,9 +6,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from torch import Tensor
-from torch.nn.functional import pad
-
 from softecm._checks import check_choice, check_number, is_number
 from softecm.distances.elastic import SoftElastic
 from softecm.files.expected import rules
@@ -96,10 +93,6 @@ class StateSequences(SoftElastic):
         """Return a space of states with their costs."""
         assert not isinstance(self.substitution, Mapping)
         return States(self.length, substitution=self.substitution)
-
-    def laid_out(self, values: Tensor) -> Tensor:
-        """Put a step of zeros first: what may be deleted before the first match."""
-        return pad(values, (0, 0, 1, 0))
 
 
 def _costs(substitution: Mapping[object, float]) -> Costs:

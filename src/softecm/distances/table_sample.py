@@ -105,8 +105,7 @@ def mixed_bits(keys: NDArray[np.uint64]) -> NDArray[np.uint64]:
     """Return pseudo-random hashes of numbers."""
     keys = (keys ^ (keys >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     keys = (keys ^ (keys >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    hashed: NDArray[np.uint64] = keys ^ (keys >> np.uint64(31))
-    return hashed
+    return keys ^ (keys >> np.uint64(31))
 
 
 def weighted_quantile(column: Floats, counts: Floats, q: float) -> float:

@@ -73,8 +73,7 @@ def _centred(distances: Floats, counts: Floats) -> Floats:
     """Return doubly centred distances, without bias."""
     n = float(counts.sum())
     rows = distances @ counts / (n - 2.0)
-    centred: Floats = distances - rows[:, None] - rows + counts @ distances @ counts / ((n - 1.0) * (n - 2.0))
-    return centred
+    return distances - rows[:, None] - rows + counts @ distances @ counts / ((n - 1.0) * (n - 2.0))
 
 
 def weights_by(common: Floats) -> Floats:
@@ -172,16 +171,12 @@ def without_constant(
     if not useless or not total > 0:  # no weighted view varies: leave all as they are
         return list(shares)
     if say:
-        _warn_of_constant(useless)
+        warn(
+            f"every object is the same in {', '.join(map(repr, useless))}: such a view can't group them and gets no "
+            "weight. Leave it out.",
+            ViewWarning,
+        )
     return [share / total for share in left]
-
-
-def _warn_of_constant(useless: Sequence[str]) -> None:
-    warn(
-        f"every object is the same in {', '.join(map(repr, useless))}: such a view can't group them and gets no "
-        "weight. Leave it out.",
-        ViewWarning,
-    )
 
 
 def sampled(
@@ -191,8 +186,9 @@ def sampled(
     counts = np.ones(len(x)) if weights is None else weights.double().numpy()
     size = sample_size(metrics, [space.shape for space in x.space.spaces], effort)
     if len(x) > size:
-        rows, counts = _few(x.space.keys(x), counts, size)
-        x = x[rows]
+        some, weights_of_some = systematic(x.space.keys(x), counts, size)
+        # The weights sum to the size, so that chance is that of a few objects.
+        x, counts = x[torch.as_tensor(some)], weights_of_some * (size / weights_of_some.sum())
     rows = torch.arange(len(x))
     places = [space.starts(own, rows) for space, own in zip(x.space.spaces, x.parts, strict=True)]
     present = np.ones((len(x), len(metrics)), dtype=bool) if x.present is None else x.present.numpy()
@@ -221,8 +217,7 @@ def table_of(metric: SemiMetric, x: Any, places: Tensor) -> Floats:
         rows = slice(first, first + ROWS)
         out[rows, first:] = distances_of(metric, x[rows], places[first:], first=first).double().numpy()
     upper = np.triu(out, 1)
-    both: Floats = upper + upper.T
-    return both
+    return upper + upper.T
 
 
 def sample_size(metrics: Sequence[SemiMetric], shapes: Sequence[Sequence[int]], effort: Effort = FOR_AGREEMENT) -> int:
@@ -268,12 +263,6 @@ class ViewsSampled:
         size = sample_size(metrics, [space.shape for space in self.space.spaces])
         places = self.space.split(self.places[:size])
         return _measured(metrics, places, places, self.present[:size].numpy(), self.counts[:size].numpy())
-
-
-def _few(keys: NDArray[np.uint64], counts: Floats, size: int) -> tuple[Tensor, Floats]:
-    """Return a sample of this size with weights that sum to its size, so that chance is that of a few objects."""
-    rows, weights = systematic(keys, counts, size)
-    return torch.as_tensor(rows), weights * (size / weights.sum())
 
 
 def spread(distances: Floats, counts: Floats) -> float:

@@ -171,11 +171,6 @@ class Combined(weighted_parts.Weighed):
         return [size / middle if self.scaling == "spread" and size > 0 else 1.0 for size in self.spreads]
 
     @property
-    def weighing(self) -> weighted_parts.Weighing | None:
-        """How the weights are learned with the clusters; None if they are fixed."""
-        return super().weighing if self.alone is None else None
-
-    @property
     def view_weights(self) -> dict[str, float | NDArray[np.float64]]:
         """The weight of each view, after scaling; they add up to 1. One per set if each set has its own."""
         return self.part_weights

@@ -175,7 +175,7 @@ class Weighed(SemiMetric):
     @property
     def weighing(self) -> Weighing | None:
         """How the weights are learned with the clusters; None if known before."""
-        if self.rule not in LEARNED or len(self.shares) == 1:
+        if self.rule not in LEARNED or len(self.parts) == 1:
             return None
         numbers = float(self.exponent), float(self.temperature), self.regular
         return Weighing(LEARNED[self.rule], self.weights_of, *numbers)
@@ -275,12 +275,13 @@ def say_unheard(names: Sequence[str], shares: Sequence[float], common: NDArray[n
     """Warn about views with almost no weight because they don't agree with the others."""
     unheard = [name for name, share in zip(names, shares, strict=True) if share < NEXT_TO_NOTHING / len(shares)]
     if not common.any():
-        _warn("the views don't agree with each other, so none can be preferred: all get the same weight.")
+        warn("the views don't agree with each other, so none can be preferred: all get the same weight.", ViewWarning)
     elif unheard:
         more = f" and {len(unheard) - SHOWN} more" if len(unheard) > SHOWN else ""
-        _warn(
+        warn(
             f"views that hardly agree with the others get little weight: {', '.join(map(repr, unheard[:SHOWN]))}{more} "
-            "(see view_weights_). Pass weights as numbers to change that."
+            "(see view_weights_). Pass weights as numbers to change that.",
+            ViewWarning,
         )
 
 
@@ -288,10 +289,6 @@ def middle_of(sizes: Sequence[float]) -> float:
     """Return the geometric mean of the positive values; 1 if there are none."""
     known = [math.log(size) for size in sizes if size > 0]
     return math.exp(math.fsum(known) / len(known)) if known else 1.0
-
-
-def _warn(text: str) -> None:
-    warn(text, ViewWarning)
 
 
 def paired_slopes(part: SemiMetric, a: Tensor, b: Tensor) -> tuple[Tensor, Tensor, Tensor]:

@@ -57,8 +57,7 @@ class Cluster(Engine):
     def _task(function: Callable[..., object], *arguments: object) -> Delayed:
         from dask.delayed import delayed
 
-        task: Delayed = delayed(function, pure=False)(*arguments)
-        return task
+        return delayed(function, pure=False)(*arguments)
 
     def _merged(self, parts: Sequence[Delayed], merge: Callable[[T, T], T], homes: Iterable[str] = ()) -> T:
         """Merge the results by a tree of tasks, the last of which runs on the client."""

@@ -114,8 +114,7 @@ class Streaming(Engine):
     def raw(self, weights: Weights | None) -> Iterator[Raw]:
         """Yield raw blocks with their weights."""
         for i, data in enumerate(self.source.read()):
-            own = None if weights is None else computed(weights[i])
-            yield Raw(self.source.name(i), data, own)
+            yield Raw(self.source.name(i), data, None if weights is None else computed(weights[i]))
 
     def over_raw(self, function: Callable[[Raw], T], merge: Callable[[T, T], T], weights: Weights | None) -> T:
         """Process one block after another."""

@@ -62,8 +62,7 @@ def seed_scattered(
         drawn = drawn.merge(_arrivals(x, metric, space, drawn.places, salt, OVERSAMPLING * n_clusters))
     held = x.total(partial(_held, metric=metric, places=drawn.places), operator.add)
     between = metric.pairwise(drawn.places, drawn.places).detach().clamp_min(0.0).double().numpy()
-    chosen = np.stack([_plus_plus(between, held, row) for row in draws])
-    return drawn.places[torch.from_numpy(chosen)]
+    return drawn.places[torch.from_numpy(np.stack([_plus_plus(between, held, row) for row in draws]))]
 
 
 def arrivals(x: Scattered, metric: SemiMetric, space: Space, size: int) -> Tensor:
@@ -112,14 +111,12 @@ def chances(keys: NDArray[np.uint64], salt: np.uint64) -> NDArray[np.float64]:
     for multiplier, shift in ((0xBF58476D1CE4E5B9, 30), (0x94D049BB133111EB, 27), (0x9E3779B97F4A7C15, 31)):
         mixed = (mixed ^ (mixed >> np.uint64(shift))) * np.uint64(multiplier)
     mixed ^= mixed >> np.uint64(32)
-    numbers: NDArray[np.float64] = ((mixed >> np.uint64(11)).astype(np.float64) + 0.5) / float(1 << 53)
-    return numbers
+    return ((mixed >> np.uint64(11)).astype(np.float64) + 0.5) / float(1 << 53)
 
 
 def _nearest(block: Block, metric: SemiMetric, places: Tensor) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
     """Return the distance to the nearest candidate (n,), and its index."""
-    at = places.to(block.device)
-    distances, which = nearest_of(metric, block.objects, at, first=block.first)
+    distances, which = nearest_of(metric, block.objects, places.to(block.device), first=block.first)
     return distances.numpy(), which.numpy()
 
 

@@ -237,11 +237,8 @@ def _measured(X: object, names: Sequence[str] | None) -> list[Column]:
             "X must be a table or series; got a sparse matrix. Pass a few columns, X[:, columns].toarray()."
         )
     table = raw.table()
-    labels = (
-        [str(cells.name) for cells in table.columns]
-        if names is None
-        else list(map(str, check_list("columns", names, "names")))
-    )
+    own = [cells.name for cells in table.columns]
+    labels = list(map(str, own if names is None else check_list("columns", names, "names")))
     if len(labels) != len(table.columns):
         raise ValueError(f"columns must have one name per column, {len(table.columns)}; got {len(labels)}.")
     return [_column(name, cells) for name, cells in zip(labels, table.columns, strict=True)]

@@ -42,8 +42,7 @@ def utilities(focal: FocalSets, lam: float) -> FloatArray:
         return np.eye(len(size))
     inside = common == (size[None, :] if lam > 0 else size[:, None])  # B ⊆ A, or A ⊆ B
     ratio = np.minimum(size[:, None], size) / np.maximum(size[:, None], size)
-    worth: FloatArray = np.where(inside, ratio ** (0.0 if math.isinf(lam) else 1.0 / abs(lam)), 0.0)
-    return worth
+    return np.where(inside, ratio ** (0.0 if math.isinf(lam) else 1.0 / abs(lam)), 0.0)
 
 
 @dataclass(frozen=True)

@@ -128,10 +128,7 @@ def leaf_numbers(tree: Node, columns: Sequence[Column]) -> IntArray:
 
 def sets_of(tree: Node, columns: Sequence[Column]) -> IntArray:
     """Return the mass column predicted for each object."""
-    columns_of_masses: IntArray = np.array([leaf.column for leaf in tree.leaves()], dtype=np.intp)[
-        leaf_numbers(tree, columns)
-    ]
-    return columns_of_masses
+    return np.array([leaf.column for leaf in tree.leaves()], dtype=np.intp)[leaf_numbers(tree, columns)]
 
 
 def draw(tree: Node, columns: Sequence[Column], focal: FocalSets, ax: Axes | None) -> Axes:

@@ -130,11 +130,9 @@ class Profiles(Sequence[Trait]):
             return f"too few others to compare with (at least {FEWEST} needed)"
         if not any(trait.group == group for trait in self):
             return f"too few to describe (at least {FEWEST} needed)"
-        return (
-            "outliers in different ways: no single column separates them"
-            if group == "∅"
-            else "nothing stands out by itself"
-        )
+        if group == "∅":
+            return "outliers in different ways: no single column separates them"
+        return "nothing stands out by itself"
 
     def sentence(self, group: str, noun: str = "object") -> str:
         """Describe a group in one sentence: its size, its typical values, its difference from the nearest group.
@@ -299,32 +297,20 @@ def profile(
     columns_of = measured(X, columns, len(partition))
     assigned = belonging(partition.masses).argmax(1)
     labels = partition.focal_sets.labels()
+    errors = quantile(level, sum(column.n_tests for column in columns_of))
     traits: list[Trait] = []
     sizes: dict[str, int] = {}
-    for column in [*range(1, len(labels)), 0]:
-        inside = assigned == column
+    for k in [*range(1, len(labels)), 0]:
+        inside = assigned == k
         if not inside.any():
             continue
-        sizes[labels[column]] = int(inside.sum())
+        sizes[labels[k]] = int(inside.sum())
         others = ~inside & (assigned > 0)
         if min(inside.sum(), others.sum()) >= FEWEST:
-            traits += _traits(labels[column], inside, others, columns_of, level, least)
+            own = [trait for column in columns_of if (trait := _trait(column, labels[k], inside, others, errors))]
+            judged = [replace(trait, distinguishes=trait.low > 0 and trait.effect >= least) for trait in own]
+            traits += sorted(judged, key=lambda trait: (not trait.distinguishes, -trait.effect))
     return Profiles(tuple(traits), sizes, partition.focal_sets)
-
-
-def _traits(
-    group: str,
-    inside: NDArray[np.bool_],
-    others: NDArray[np.bool_],
-    measured: Sequence[Column],
-    level: float,
-    least: float,
-) -> list[Trait]:
-    """Return the traits of one group, the strongest first."""
-    errors = quantile(level, sum(column.n_tests for column in measured))
-    traits = [trait for column in measured if (trait := _trait(column, group, inside, others, errors))]
-    judged = [replace(trait, distinguishes=trait.low > 0 and trait.effect >= least) for trait in traits]
-    return sorted(judged, key=lambda trait: (not trait.distinguishes, -trait.effect))
 
 
 def _trait(

@@ -177,23 +177,20 @@ class ExplanationTree(BaseEstimator):
 
     def predict(self, table: object) -> NDArray[np.object_]:
         """Return the set of clusters predicted for each object, as tuples, (n,)."""
-        chosen_sets = self._leaves_of(table)[0]
+        columns = self._as_in_fit(table)
         sets = np.empty(len(self.focal_sets_) + 1, dtype=object)
         sets[:] = [(), *self.focal_sets_.sets]
-        chosen: NDArray[np.object_] = sets[chosen_sets]
-        return chosen
+        return sets[sets_of(self.tree_, columns)]
 
     def predict_partition(self, table: Any) -> CredalPartition:
         """Return a credal partition in which each object has the mean masses of its leaf."""
-        leaves, which = self.leaves_, self._leaves_of(table)[1]
-        masses = np.stack([leaf.masses for leaf in leaves])[which]
+        which = leaf_numbers(self.tree_, self._as_in_fit(table))
+        masses = np.stack([leaf.masses for leaf in self.leaves_])[which]
         return CredalPartition(masses / masses.sum(1, keepdims=True), self.focal_sets_)
 
-    def _leaves_of(self, table: object) -> tuple[IntArray, IntArray]:
+    def _as_in_fit(self, table: object) -> list[Column]:
         check_is_fitted(self)
-        columns = _alike(_columns_of(table, None, None), self._columns)
-        which = leaf_numbers(self.tree_, columns)
-        return np.array([leaf.column for leaf in self.leaves_], dtype=np.intp)[which], which
+        return _alike(_columns_of(table, None, None), self._columns)
 
     @property
     def leaves_(self) -> list[Leaf]:

@@ -538,8 +538,7 @@ def stationary(weight: Tensor, y: Tensor, old: Tensor, tie: Tensor | None = None
         lost = lost | (tie.abs().amax((-2, -1)) > STIFF * scale[..., 0, 0])
     if not bool(lost.any()):
         return solved
-    careful: Tensor = torch.where(lost[..., None, None], _careful(weight, y, old, tie), solved)
-    return careful
+    return torch.where(lost[..., None, None], _careful(weight, y, old, tie), solved)
 
 
 def _careful(weight: Tensor, y: Tensor, old: Tensor, tie: Tensor | None) -> Tensor:

@@ -67,7 +67,8 @@ def mass_profile(
     ax = axes(ax)
     masses = partition.masses[by_set(partition)] if sort else partition.masses
     labels, colors = partition.focal_sets.in_words(names), set_colors(partition.focal_sets)
-    shown, rest = _largest_sets(masses)
+    order = np.argsort(-masses.mean(0), kind="stable").tolist()
+    shown, rest = sorted(order[:MANY_SETS]), sorted(order[MANY_SETS:])
     number = np.arange(1, len(masses) + 1)
     if len(masses) <= MANY_OBJECTS:
         for j in shown:
@@ -179,12 +180,6 @@ def silhouette_bars(partition: CredalPartition, widths: Silhouettes, *, ax: Axes
     )
     ax.invert_yaxis()
     return ax
-
-
-def _largest_sets(masses: FloatArray) -> tuple[list[int], list[int]]:
-    """Return the columns to draw individually, and those to add up."""
-    order = np.argsort(-masses.mean(0), kind="stable").tolist()
-    return sorted(order[:MANY_SETS]), sorted(order[MANY_SETS:])
 
 
 # ------------------------------------------------------------------ objects in the plane
@@ -371,8 +366,7 @@ def ternary(partition: CredalPartition, *, ax: Axes | None = None, names: Sequen
     if partition.n_clusters != 3:
         raise ValueError(f"partition must have 3 clusters for a triangle; got {partition.n_clusters}. Use map instead.")
     corners = np.array([[0.0, 0.0], [1.0, 0.0], [0.5, np.sqrt(0.75)]])
-    xy = partition.pignistic() @ corners
-    ax = map(partition, xy, ax=ax, names=names)
+    ax = map(partition, partition.pignistic() @ corners, ax=ax, names=names)
     ring = corners[[0, 1, 2, 0]]
     ax.plot(ring[:, 0], ring[:, 1], color="0.5", lw=1, zorder=0)
     labels = partition.focal_sets.in_words(names)

@@ -17,10 +17,10 @@ from softecm.distances.auto import far_values
 from softecm.readers.base import Column
 from softecm.report import fit, inputs, reasons
 from softecm.report.columns import TableColumns, columns_of, thin_columns, unknown_columns
-from softecm.report.inputs import MOST_DRAWN, Comparing, Data, FittedModel, FloatArray, IntArray
+from softecm.report.inputs import MOST_DRAWN, Data, FittedModel, FloatArray, IntArray
 from softecm.report.map import Map, dissimilarity_map, guessed_map, metric_map, plane_map, thin_map
 from softecm.report.page import ReportData, hidden_fields
-from softecm.report.reasons import NO_COLUMNS, Attributes, Explanation, Teller
+from softecm.report.reasons import NO_COLUMNS, Attributes, Explanation
 from softecm.report.sections.columns import taken
 from softecm.report.sections.groups import profiled, ruled
 from softecm.report.sections.what_if import live_of
@@ -279,7 +279,9 @@ def look(
     columns = columns_of(fitted, some, names, units)
     plane = columns is not None and columns.is_plane and inputs.views_of(fitted) is None
     drawn = plane_map(columns, fitted) if plane and columns is not None else metric_map(fitted, some, partition[rows])
-    why = reasons.explanations(fitted, X, partition, explained, _teller(fitted, X, explained, names, units))
+    told = columns_of(fitted, inputs.take(X, explained), names, units)
+    by_column = None if told is None else Attributes(told, reasons.noise_of(fitted, X))
+    why = reasons.explanations(fitted, X, partition, explained, by_column)
     return View(rows, drawn, distances, columns or NO_COLUMNS, explanations=why)
 
 
@@ -291,15 +293,7 @@ def to_nearest(distances: FloatArray, n_clusters: int) -> FloatArray:
 
 def _explained_rows(partition: CredalPartition, rows: IntArray, distances: FloatArray) -> IntArray:
     nearest = to_nearest(distances, partition.n_clusters)
-    explained: IntArray = rows[np.unique(np.concatenate(inputs.noteworthy(partition[rows], nearest)))]
-    return explained
-
-
-def _teller(
-    model: Comparing, X: Data, rows: IntArray, names: Sequence[str] | None, units: Mapping[str, str] | None
-) -> Teller | None:
-    columns = columns_of(model, inputs.take(X, rows), names, units)
-    return None if columns is None else Attributes(columns, reasons.noise_of(model, X))
+    return rows[np.unique(np.concatenate(inputs.noteworthy(partition[rows], nearest)))]
 
 
 def _by_dissimilarities(model: FittedModel, X: Data, partition: CredalPartition, rows: IntArray) -> View:

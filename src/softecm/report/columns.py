@@ -21,7 +21,6 @@ from softecm.spaces.tables import Table
 from softecm.spaces.views import Views
 
 if TYPE_CHECKING:
-    from softecm.belief import CredalPartition
     from softecm.fit.settings import PrototypeModel
 
 EPOCH, DAY = np.datetime64(0, "us"), 86_400e6  # in microseconds
@@ -288,8 +287,7 @@ def distinguishing_terms(centers: FloatArray, most: int = MOST_TERMS) -> IntArra
     each = max(1, most // len(centers))
     own = [np.argsort(-row, kind="stable")[:each] for row in deviations]
     order = np.argsort(-np.square(deviations).sum(0), kind="stable")
-    terms: IntArray = np.array(list(dict.fromkeys(np.concatenate([*own, order]).tolist()))[:most], dtype=np.intp)
-    return terms
+    return np.array(list(dict.fromkeys(np.concatenate([*own, order]).tolist()))[:most], dtype=np.intp)
 
 
 def thin_columns(model: Comparing, some: Data, names: Sequence[str] | None) -> TableColumns:

@@ -67,8 +67,7 @@ class Comparison:
     def moved(self) -> IntArray:
         """Objects assigned to another set, those with the largest difference of masses first."""
         elsewhere = np.flatnonzero(self.first.sets() != self.second.sets())
-        order: IntArray = elsewhere[np.argsort(-self.distances[elsewhere], kind="stable")]
-        return order
+        return elsewhere[np.argsort(-self.distances[elsewhere], kind="stable")]
 
     @cached_property
     def table(self) -> IntArray:
@@ -384,11 +383,8 @@ def compare(
     if len(first) < 2:
         raise ValueError(f"partitions must have at least two objects to be compared; got {len(first)}.")
     known = first.ids if ids is None else ids
-    objects = (
-        [str(i + 1) for i in range(len(first))]
-        if known is None
-        else [str(name) for name in check_list("ids", known, "ids")]
-    )
+    known = range(1, len(first) + 1) if known is None else check_list("ids", known, "ids")
+    objects = [str(name) for name in known]
     if len(objects) != len(first):
         raise ValueError(f"ids must have one entry for each of the {len(first)} objects; got {len(objects)}.")
     first = first.rename(list(first.focal_sets.group_names))

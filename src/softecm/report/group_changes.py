@@ -186,12 +186,7 @@ class GroupChanges:
         if any(self.n_outliers):
             gone, new = self.n_outliers
             rows.append(("in no group", ("in no group", "", _sized(gone, n), _sized(new, m), "")))
-        return render_page(
-            "changes.html",
-            data=self,
-            rows=rows,
-            movers=self._first_moved(LISTED),
-        )
+        return render_page("changes.html", data=self, rows=rows, movers=self._first_moved(LISTED))
 
     def write(self, path: str | os.PathLike[str]) -> None:
         """Write the page atomically; an existing file is replaced."""
@@ -281,8 +276,7 @@ def _prototype_distances(models: Sequence[Comparing], data: Sequence[Data], labe
         raise ValueError(
             f"first and second must be about objects of the same kind, with the same columns, to match their groups: {error}"
         ) from error
-    mean: FloatArray = (by_first + by_second) / 2
-    return mean
+    return (by_first + by_second) / 2
 
 
 def _in_spreads(model: Comparing, X: Data, labels: IntArray, other: Comparing) -> FloatArray:

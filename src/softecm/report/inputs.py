@@ -105,8 +105,7 @@ def noteworthy(
     each = [np.lexsort((second, -single[:, k]))[:most] for k in range(c)]
     turns = np.array([rows[i] for i in range(min(most, len(partition))) for rows in each], dtype=np.intp)
     typical = turns[np.sort(np.unique(turns, return_index=True)[1])][:most]
-    far = np.lexsort((-second, -partition.masses[:, 0]))[:most]
-    return in_doubt, typical, far
+    return in_doubt, typical, np.lexsort((-second, -partition.masses[:, 0]))[:most]
 
 
 def choose_rows(partition: CredalPartition, keep: IntArray, most: int = MOST_DRAWN) -> IntArray:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple, cast
 
 import numpy as np
@@ -13,7 +12,7 @@ from torch import Tensor
 
 from softecm.belief import CredalPartition, FocalSets
 from softecm.distances.base import distances_of
-from softecm.report.columns import Attribute, TableColumns
+from softecm.report.columns import TableColumns
 from softecm.report.inputs import Comparing, Data, FittedModel, FloatArray, IntArray, comparing, every
 from softecm.report.projection import DIMENSIONS, landmark_mds, separating_axes, spread
 
@@ -58,7 +57,7 @@ def plane_map(columns: TableColumns, model: Comparing) -> Map:
     """Use two numeric columns as a map, each scaled by the metric."""
     points = np.column_stack([np.asarray(a.values, dtype=np.float64) for a in columns.attributes])
     stars = np.array(columns.prototypes, dtype=np.float64).reshape(-1, 2)
-    first, second = (_axis(attribute) for attribute in columns.attributes)
+    first, second = (f"{a.name} ({a.unit})" if a.unit else a.name for a in columns.attributes)
     known = {str(c.name): c.unit for c in getattr(model.model_.space, "numbers", ())}
     ux, uy = (known.get(key, 1.0) for key in columns.keys)
     low, high = window(points)
@@ -66,10 +65,6 @@ def plane_map(columns: TableColumns, model: Comparing) -> Map:
     if not SLIM * wide > tall > wide / SLIM:
         return Map(points, stars, (first, second), (0.0, 0.0), OWN_SCALES)
     return Map(points, stars, (first, second), (ux, uy), ONE_SCALE)
-
-
-def _axis(attribute: Attribute) -> str:
-    return f"{attribute.name} ({attribute.unit})" if attribute.unit else attribute.name
 
 
 def metric_map(model: Comparing, some: Data, drawn: CredalPartition) -> Map:
@@ -102,21 +97,17 @@ def _placed(between: FloatArray, to: FloatArray, at: FloatArray, drawn: CredalPa
 
 def _two(places: FloatArray) -> FloatArray:
     """Return the first two axes, padded with zeros."""
-    plane: FloatArray = np.column_stack([places, np.zeros((len(places), 2))])[:, :2]
-    return plane
+    return np.column_stack([places, np.zeros((len(places), 2))])[:, :2]
 
 
 def _landmarks(fitted: PrototypeModel, x: Encoded) -> Tensor:
-    count = _landmark_count(len(x), fitted.space.visible_part(fitted.prototypes[:1])[0].shape)
+    """Return the clusters' prototypes and some objects, with bounded cost: series cost the square of their length."""
+    shape = fitted.space.visible_part(fitted.prototypes[:1])[0].shape
+    work = float(len(x)) * math.prod(shape) * (shape[0] if len(shape) > 1 else 1)
+    count = int(min(max(MAP_WORK / max(work, 1.0), FEWEST_LANDMARKS), LANDMARKS))
     chosen = torch.from_numpy(every(len(x), count).astype(np.int64))
     clusters: Tensor = fitted.prototypes[: fitted.focal.n_clusters]
     return torch.cat([clusters, fitted.space.starts(x, chosen).to(clusters.dtype)])
-
-
-def _landmark_count(n: int, shape: Sequence[int]) -> int:
-    """Return a number of landmarks with bounded cost: comparing series costs the square of their length."""
-    work = float(n) * math.prod(shape) * (shape[0] if len(shape) > 1 else 1)
-    return min(n, int(min(max(MAP_WORK / max(work, 1.0), FEWEST_LANDMARKS), LANDMARKS)))
 
 
 def _between_objects(metric: SemiMetric, marks: Tensor, *, vectors: bool) -> tuple[SemiMetric | None, FloatArray]:
@@ -140,8 +131,7 @@ def _between_objects(metric: SemiMetric, marks: Tensor, *, vectors: bool) -> tup
 
 def _distances(metric: SemiMetric | None, x: Encoded, marks: Tensor) -> FloatArray:
     d = torch.cdist(cast("Tensor", x), marks).square() if metric is None else metric.pairwise(x, marks)
-    distances: FloatArray = d.double().clamp_min(0).cpu().numpy()
-    return distances
+    return d.double().clamp_min(0).cpu().numpy()
 
 
 def _in_blocks(metric: SemiMetric | None, x: Encoded, marks: Tensor) -> FloatArray:
@@ -171,8 +161,7 @@ def _squares(model: FittedModel, D: FloatArray) -> FloatArray:
     if fitted is None:
         return np.square(D)
     squares = getattr(fitted.model_.metric, "squares", None)
-    values: FloatArray = D if squares is None else squares(torch.as_tensor(D)).numpy()
-    return values
+    return D if squares is None else squares(torch.as_tensor(D)).numpy()
 
 
 def guessed_map(model: FittedModel, drawn: CredalPartition) -> Map:

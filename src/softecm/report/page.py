@@ -220,16 +220,11 @@ def payload(data: ReportData) -> Json:
         "numbers": None if len(rows) == len(data.partition) else packed(rows + 1, "<u4"),
         "masses": packed(np.rint(drawn.masses * 65535), "<u2"),
         "doubt": packed(drawn.doubt(), "<f4"),
-        "columns": _columns(data.attributes, len(rows)),
+        "columns": [_column(one) for one in data.attributes[: max(1, MOST_CELLS // max(len(rows), 1))]],
     }
     for section in SECTIONS:
         shared |= section(data).payload()
     return shared
-
-
-def _columns(attributes: Sequence[Attribute], count: int) -> list[Json]:
-    most = max(1, MOST_CELLS // max(count, 1))
-    return [_column(a) for a in list(attributes)[:most]]
 
 
 def _column(attribute: Attribute) -> Json:

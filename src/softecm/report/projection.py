@@ -107,7 +107,7 @@ def spread(between: FloatArray) -> FloatArray:
     circle = 0.5 * wanted.mean() * np.column_stack([np.cos(angle), np.sin(angle)])
     main = landmark_mds(between, between)
     layouts = [_majorised(start, wanted) for start in (main + 0.05 * circle, circle)]
-    placed = min(layouts, key=lambda places: _stress(places, wanted))
+    placed = min(layouts, key=lambda places: float(np.square(_lengths(places) - wanted).sum()))
     centred: FloatArray = placed - placed.mean(0)
     return centred
 
@@ -124,7 +124,3 @@ def _majorised(places: FloatArray, wanted: FloatArray) -> FloatArray:
 def _lengths(places: FloatArray) -> NDArray[np.float64]:
     lengths: FloatArray = np.sqrt(np.square(places[:, None] - places).sum(-1))
     return lengths
-
-
-def _stress(places: FloatArray, wanted: FloatArray) -> float:
-    return float(np.square(_lengths(places) - wanted).sum())

@@ -70,9 +70,8 @@ class Explanation:
     kind: str = ""  # prefix of the parts' names: "steps"
     idle: tuple[str, ...] = ()  # columns that distinguish the two no better than noise
     nearest: tuple[tuple[int, float], ...] = ()  # other objects of a matrix, with their distances
-    otherwise: tuple[str, int] | None = (
-        None  # of an outlier: a column, and the cluster where it clearly is apart from that
-    )
+    #: Of an outlier: a column, and the cluster where it clearly is apart from that.
+    otherwise: tuple[str, int] | None = None
 
     @property
     def negligible(self) -> float:
@@ -241,8 +240,7 @@ class Voices(Teller):
 def towards_each(terms: FloatArray) -> FloatArray:
     """Return the mean of the others minus the own, (candidates, parts); zeros for a single candidate."""
     others = max(len(terms) - 1, 1)
-    pulls: FloatArray = (terms.sum(0) - terms) / others - terms if len(terms) > 1 else np.zeros_like(terms)
-    return pulls
+    return (terms.sum(0) - terms) / others - terms if len(terms) > 1 else np.zeros_like(terms)
 
 
 def _largest_shares(names: Sequence[str], terms: FloatArray, most: int) -> list[tuple[str, float]]:

@@ -213,11 +213,8 @@ def choose_n_clusters(
     from softecm.algorithms.base import EvidentialClusterer
 
     for name in unknown:
-        own = (
-            f": give it to the estimator, estimator=SoftECM({name}={unknown[name]!r})"
-            if hasattr(SoftECM(), name)
-            else ""
-        )
+        own = f": give it to the estimator, estimator=SoftECM({name}={unknown[name]!r})"
+        own = own if hasattr(SoftECM(), name) else ""
         raise TypeError(f"choose_n_clusters() got an unexpected keyword argument {name!r}{own}.")
     if estimator is None and kind_of(X) == "numbers":
         raw = raw_data(X)
@@ -353,8 +350,7 @@ def _by_mixture(task: _Task[Model], evidence: MixtureEvidence) -> tuple[Choice[M
         several = [c for c in evidence.values if c > 1 and evidence.values[c] < evidence.values[1]]
         text = "there is no valley between the parts" if several else "one group is best"
         text = f"of mixtures over {columns}, {text}"
-    choice = Choice(number, model, values, "mixture", evidence.no_groups, text, tied=tuple(tied))
-    return choice, warned
+    return Choice(number, model, values, "mixture", evidence.no_groups, text, tied=tuple(tied)), warned
 
 
 def _by_fits(task: _Task[Model], rule: str | None, seed: int) -> tuple[Choice[Model], Warned]:
@@ -516,8 +512,7 @@ def _value(rule: str, model: EvidentialClusterer, measured: Measures, X: object)
         return guarded_nonspecificity(model)
     if rule == "stability":
         data = Data(X, None, None, digest(X))
-        params = {"n_clusters": model.n_clusters}
-        (cell,) = make_cells({"": model}, params, [0])
+        (cell,) = make_cells({"": model}, {"n_clusters": model.n_clusters}, [0])
         return run_stability([cell], data, RESAMPLES)[0].stability
     value = float(getattr(measured, RULES[rule].column))
     if math.isnan(value):

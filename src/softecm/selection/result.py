@@ -194,5 +194,4 @@ class Sweep:
 def _levels(values: NDArray[np.generic]) -> list[object]:
     """Return the distinct values in the order of the grid, numbers sorted."""
     seen = list(dict.fromkeys(values.tolist()))
-    numbers = all(map(is_number, seen))
-    return sorted(seen) if numbers else seen
+    return sorted(seen) if all(map(is_number, seen)) else seen

@@ -113,13 +113,10 @@ def sweep(
     """
     check_count("resamples", resamples, least=0, most=MANY, hint="0 leaves stability out; 10 is usual.")
     datasets, estimators = _datasets(X, y, sample_weight, estimator)
-    numbers = (
-        list(range(check_count("seeds", seeds, most=MANY, hint="10 is usual.")))
-        if isinstance(seeds, int)
-        else [
-            check_count("seeds", seed, least=0, hint="Each is a seed.") for seed in check_list("seeds", seeds, "seeds")
-        ]
-    )
+    if isinstance(seeds, int):
+        seeds = range(check_count("seeds", seeds, most=MANY, hint="10 is usual."))
+    each = check_list("seeds", seeds, "seeds")
+    numbers = [check_count("seeds", seed, least=0, hint="Each is a seed.") for seed in each]
     if not numbers:
         raise ValueError("seeds must hold at least one seed; got none. 10 is usual.")
     cells = make_cells(estimators, grid, numbers)

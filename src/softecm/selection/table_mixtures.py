@@ -21,8 +21,8 @@ from numpy.typing import NDArray
 from scipy.special import xlogy
 
 from softecm.distances.column_relevance import in_order
-from softecm.distances.group_mixture import FLOOR, Floats, TableMixture, fitted, start
-from softecm.distances.table_sample import TableSample, names_of
+from softecm.distances.group_mixture import FLOOR, TableMixture, fitted, start
+from softecm.distances.table_sample import Floats, TableSample, names_of
 from softecm.scores.valleys import DEEPER, Geometry, groups_apart, has_valley
 from softecm.selection.mixtures import MixtureEvidence, searched
 
@@ -202,10 +202,8 @@ def _pair_gains(mixture: TableMixture, sums: Floats) -> Floats:
         categories = [2.0 * float(xlogy(n, n / max(n.sum(), 1e-9)).sum()) for n in marks]
         return np.concatenate([-weight * np.log(variance), categories])
 
-    gains: Floats = (
-        likelihood(sums[0]) + likelihood(sums[1]) - likelihood(sums.sum(0)) - mixture.price * mixture.log_rows
-    )
-    return gains
+    apart, together = likelihood(sums[0]) + likelihood(sums[1]), likelihood(sums.sum(0))
+    return apart - together - mixture.price * mixture.log_rows
 
 
 def _criterion(mixture: TableMixture, c: int) -> tuple[float, Floats]:

@@ -161,7 +161,7 @@ def reasons_against(X: object) -> dict[str, str]:
     if frame is None or not len(frame):
         return {}
     reasons: dict[str, str] = {}
-    gaps = any(_gaps(column) for column in frame.iter_columns())
+    gaps = any(_missing(column).any() for column in frame.iter_columns())
     for j, column in enumerate(frame.iter_columns()):
         may_be_id = not any(reason.startswith("an id") for reason in reasons.values())
         reason = _reason(column, may_be_id=may_be_id, gaps=gaps, first=j == 0)
@@ -182,7 +182,7 @@ def emptied(X: object, names: Collection[str]) -> NDArray[np.int64]:
 
 def _reason(column: Any, *, may_be_id: bool, gaps: bool, first: bool) -> str:
     n = len(column)
-    empty = _gaps(column)
+    empty = int(_missing(column).sum())
     if empty == n:
         return "empty"
     if column.dtype.is_numeric():
@@ -200,10 +200,6 @@ def _reason(column: Any, *, may_be_id: bool, gaps: bool, first: bool) -> str:
     if is_free_text(distinct, n):
         return f"{FREE}: {distinct} different values in {n} rows"
     return "always the same" if gaps and distinct == 1 and not empty and n > 1 else ""
-
-
-def _gaps(column: Any) -> int:
-    return int(_missing(column).sum()) if column.dtype.is_float() else int(column.null_count())
 
 
 def _missing(column: Any) -> NDArray[np.bool_]:
@@ -229,11 +225,8 @@ def by_row(X: object, must_link: object, cannot_link: object) -> tuple[Any, Any]
 
 
 def _rows(parameter: str, pairs: Any, X: object) -> Any:
-    listed = (
-        pairs
-        if pairs is None or hasattr(pairs, "ndim") or hasattr(pairs, "__array__")
-        else check_list(parameter, pairs, "pairs of objects")
-    )
+    is_array = hasattr(pairs, "ndim") or hasattr(pairs, "__array__")
+    listed = pairs if pairs is None or is_array else check_list(parameter, pairs, "pairs of objects")
     table = plain_array(listed, parameter)
     if table.ndim != 2 or "text" not in map(kind_of, table.ravel()[:2]):
         return listed
@@ -328,7 +321,8 @@ def _furthest(cells: Cells, *, log: bool) -> Stretched | None:
     if len(rows) < LEAST:
         return None
     values = np.log(np.maximum(numbers[rows], np.finfo(np.float64).tiny)) if log else numbers[rows]
-    low, middle, high = _quartiles(values)
+    places = [len(values) // 4, len(values) // 2, 3 * len(values) // 4]
+    low, middle, high = np.partition(values, places)[places].tolist()
     off = np.abs(values - middle)
     few = max(1, len(off) // FEW)
     largest = float(off.max())
@@ -340,9 +334,3 @@ def _furthest(cells: Cells, *, log: bool) -> Stretched | None:
     row = int(rows[off.argmax()])
     value = cells.cell(row)
     return Stretched(cells.name, row, float(value) if cells.kind == "number" else value, 2.0 * largest / (high - low))
-
-
-def _quartiles(values: NDArray[np.float64]) -> tuple[float, float, float]:
-    places = [len(values) // 4, len(values) // 2, 3 * len(values) // 4]
-    low, middle, high = np.partition(values, places)[places]
-    return float(low), float(middle), float(high)

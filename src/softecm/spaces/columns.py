@@ -6,11 +6,11 @@ import datetime as dt
 import math
 from abc import ABC, abstractmethod
 from collections import Counter
-from collections.abc import Hashable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from functools import cached_property, lru_cache
-from typing import Any, TypeAlias, TypeVar
+from typing import Any, ClassVar, TypeAlias, TypeVar
 
 import narwhals.stable.v1 as nw
 import numpy as np
@@ -282,21 +282,15 @@ class Positions(dict[Any, int]):
     def __init__(self, levels: Sequence[object], unseen: int) -> None:
         super().__init__({level: k for k, level in enumerate(levels)})
         self.unseen = unseen
-        self.by_text = _once(map(_text, levels))
-        self.by_number = _once(map(_number, levels))
+        keys: list[Callable[[object], Any]] = [_text, _number, spelling_key]
         truths = [_truth(level) for level in levels]
-        self.by_truth = _once(truths) if set(truths) == {True, False} and len(truths) == 2 else {}
-        self.by_spelling = _once(map(spelling_key, levels))
+        if set(truths) == {True, False} and len(truths) == 2:
+            keys.insert(2, _truth)
+        self.levels_by = [(_once(map(key, levels)), key) for key in keys]
 
     def __missing__(self, value: object) -> int:
-        place = self.by_text.get(_text(value))
-        if place is None:
-            place = self.by_number.get(_number(value))
-        if place is None:
-            place = self.by_truth.get(_truth(value))
-        if place is None:
-            place = self.by_spelling.get(spelling_key(value))
-        self[value] = self.unseen if place is None else place
+        found = (known.get(key(value)) for known, key in self.levels_by)
+        self[value] = next((place for place in found if place is not None), self.unseen)
         return self[value]
 
 
@@ -439,6 +433,7 @@ class CategoryColumn(Savable):
     weight: float
     levels: tuple[Cell, ...]
     frequencies: tuple[float, ...]  # of the levels among the observed cells: used for missing cells of starts
+    holds: ClassVar[ColumnKind] = "category"  # what may be read into the column
     style: str = "plain"  # plain, categorical or ordered: the type of the levels
     SAVED = rules(
         ANY_COLUMN,
@@ -446,11 +441,6 @@ class CategoryColumn(Savable):
         levels=listed(plain, least=1, different=True),
         frequencies=listed(number(UNIT)),
     )
-
-    @property
-    def holds(self) -> ColumnKind:
-        """What may be read into the column."""
-        return "category"
 
     def encode(self, cells: Cells) -> NDArray[np.int64]:
         """Return the positions of cells among the levels (n,); MISSING and UNSEEN for others.

@@ -74,9 +74,9 @@ class RawData:
             raise ValueError(f"view {view!r} must hold an entry for each object; got {type(self.value).__name__}.")
         if rows.dtype.kind == "O":
             return RawList(list(rows)).present(view)
-        missing: NDArray[np.bool_] = (
-            np.isnan(rows).all(tuple(range(1, rows.ndim))) if rows.dtype.kind == "f" else np.zeros(len(rows), bool)
-        )
+        if rows.dtype.kind != "f":
+            return np.ones(len(rows), dtype=bool)
+        missing: NDArray[np.bool_] = np.isnan(rows).all(tuple(range(1, rows.ndim)))
         return ~missing
 
     def filled(self, present: NDArray[np.bool_]) -> RawData:
@@ -107,14 +107,10 @@ class RawData:
         if isinstance(X, str | bytes | PathLike):
             return f"the text {fspath(X)[:60]!r}. softecm.read_table(path).data has the rows of a file"
         if not isinstance(X, Sequence) and not hasattr(X, "__array__"):
+            if X is None:
+                return "None"
             several = isinstance(X, Iterator | Sized)
-            return (
-                "None"
-                if X is None
-                else f"a {type(X).__name__}. Pass list(X)"
-                if several
-                else f"a value of type {type(X).__name__}"
-            )
+            return f"a {type(X).__name__}. Pass list(X)" if several else f"a value of type {type(X).__name__}"
         column = nw.from_native(X, series_only=True, pass_through=True)
         if not isinstance(column, nw.Series):
             return ""
@@ -135,9 +131,8 @@ class RawData:
         """Return the columns of a numeric table, NaN for missing values; None for other data."""
         try:
             rows = np.asarray(self.value)
-            rows = (
-                rows.astype(np.float64) if rows.dtype.kind in "Oiu" else rows
-            )  # unsigned differences would wrap around
+            if rows.dtype.kind in "Oiu":  # unsigned differences would wrap around
+                rows = rows.astype(np.float64)
         except (TypeError, ValueError, OverflowError):
             return None
         return dict(zip(count(), rows.T, strict=False)) if rows.ndim == 2 and rows.dtype.kind == "f" else None

@@ -147,8 +147,7 @@ class RealVectors(Space):
         """Return rows as a tensor (n, p), or unchanged if sparse; shares memory with ``X`` if the type allows."""
         if self.sparse:
             return SparseRows.of(X, self.dtype)
-        numpy_dtype = np.float32 if self.dtype == torch.float32 else np.float64
-        rows = np.ascontiguousarray(X, dtype=numpy_dtype)
+        rows = np.ascontiguousarray(X, dtype=np.float32 if self.dtype == torch.float32 else np.float64)
         # torch warns about read-only arrays; nothing writes here.
         return torch.from_numpy(rows if rows.flags.writeable else rows.copy())
 

@@ -308,8 +308,7 @@ class SteppedSeries(SeriesSpace, savable=False):
 
     def starts(self, x: EncodedSeries, rows: Tensor) -> Tensor:
         """Return the chosen series, resampled to the prototypes' length."""
-        batch = as_batch(x)
-        picked = batch[rows]
+        picked = as_batch(x)[rows]
         length = self.steps or picked.values.shape[1]
         if picked.lengths is None and picked.values.shape[1] == length:
             return picked.values.clone()
@@ -370,8 +369,7 @@ class SteppedSeries(SeriesSpace, savable=False):
     @classmethod
     def samples(cls, generator: torch.Generator, n: int) -> Tensor:
         """Return random walks of twelve steps in two channels."""
-        steps = torch.randn((n, 12, 2), generator=generator, dtype=torch.float64)
-        return steps.cumsum(1)
+        return torch.randn((n, 12, 2), generator=generator, dtype=torch.float64).cumsum(1)
 
     def padded(self, rows: Sequence[NDArray[np.float64]]) -> SeriesBatch:
         """Pad series (L, d) to the longest, with missing steps interpolated."""

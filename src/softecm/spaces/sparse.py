@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, NoReturn
+from typing import Any, NoReturn, Self
 
 import numpy as np
 import scipy.sparse
@@ -96,8 +96,20 @@ _PARTS_FIT: dict[str, Callable[[Any], bool]] = {
 }
 
 
+class InMainMemory:
+    """Encoded objects that stay in main memory."""
+
+    def to(self, device: torch.device) -> Self:
+        """Return self."""
+        return self
+
+    def cpu(self) -> Self:
+        """Return self."""
+        return self
+
+
 @dataclass(frozen=True, eq=False)
-class SparseRows:
+class SparseRows(InMainMemory):
     """Sparse rows in encoded form (CSR), on the CPU: columns sorted and unique."""
 
     starts: NDArray[np.int64]  # (n + 1,)
@@ -128,14 +140,6 @@ class SparseRows:
                 return SparseRows(starts - starts[0], self.columns[entries], self.values[entries], self.width)
         part = self.matrix()[np.arange(len(self))[rows if isinstance(rows, slice) else rows.cpu().numpy()]]
         return SparseRows(part.indptr.astype(np.int64), part.indices, part.data, self.width)
-
-    def to(self, device: torch.device) -> SparseRows:
-        """Return self: sparse rows stay in main memory."""
-        return self
-
-    def cpu(self) -> SparseRows:
-        """Return self."""
-        return self
 
     def matrix(self) -> Any:
         """Return a SciPy matrix; shares memory, so row pointers must have the columns' type."""
@@ -214,7 +218,7 @@ class _Products(torch.autograd.Function):
 
 
 @dataclass(frozen=True, eq=False)
-class WholeRows:
+class WholeRows(InMainMemory):
     """Sparse rows that are not sliced: prototypes are combinations of all of them."""
 
     rows: SparseRows
@@ -227,14 +231,6 @@ class WholeRows:
             return self
         raise TypeError("rows that prototypes are made of can't be cut")
 
-    def to(self, device: torch.device) -> WholeRows:
-        """Return self: sparse rows stay in main memory."""
-        return self
-
-    def cpu(self) -> WholeRows:
-        """Return self."""
-        return self
-
 
 @dataclass(frozen=True, eq=False)
 class Combinations(Space, savable=False):
@@ -246,6 +242,7 @@ class Combinations(Space, savable=False):
         raise TypeError("combinations of objects are made inside a fit, of objects that are encoded already")
 
     fit = encode = encode_prototypes = _refuse
+    attributes = ()  # these prototypes are internal
 
     def decode(self, prototypes: Tensor) -> NDArray[np.floating]:
         """Return dense prototypes (k, p)."""
@@ -265,11 +262,6 @@ class Combinations(Space, savable=False):
     def keys(self, x: WholeRows) -> NDArray[np.uint64]:
         """Return the rows' hashes."""
         return x.rows.keys
-
-    @property
-    def attributes(self) -> Sequence[str]:
-        """Empty: these prototypes are internal."""
-        return ()
 
     @classmethod
     def samples(cls, generator: torch.Generator, n: int) -> Encoded:

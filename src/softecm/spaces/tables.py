@@ -306,8 +306,7 @@ class Table(Space):
         values = self._values(prototypes)
         if self.backend is None:
             plain = all(c.kind == "number" for c in self.columns)
-            columns = [np.array(v, dtype=np.float64 if plain else object) for v in values]
-            return np.stack(columns, 1)
+            return np.stack([np.array(v, dtype=np.float64 if plain else object) for v in values], 1)
         return frame_of(self.columns, values, self.backend)
 
     def _values(self, prototypes: Tensor) -> list[list[Cell]]:
@@ -415,8 +414,7 @@ class Table(Space):
     @classmethod
     def samples(cls, generator: torch.Generator, n: int) -> Tensor:
         """Return two numbers and two categories of three and two levels, as plain coordinates."""
-        numbers = torch.randn((n, 2), generator=generator, dtype=torch.float64)
-        parts = [numbers]
+        parts = [torch.randn((n, 2), generator=generator, dtype=torch.float64)]
         for levels in (3, 2):
             codes = torch.randint(levels, (n,), generator=generator)
             parts.append(torch.nn.functional.one_hot(codes, levels).double() * 0.5**0.5)

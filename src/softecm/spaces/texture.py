@@ -157,17 +157,10 @@ class Texture(SeriesSpace):
 
     def encode(self, X: list[Series]) -> Tensor:
         """Return components (n, q)."""
-        return torch.cat(
-            [
-                self._components(self._features(X[first : first + MOST_SERIES]))
-                for first in range(0, len(X), MOST_SERIES)
-            ]
-        )
-
-    def _components(self, features: Tensor) -> Tensor:
         assert self.center is not None
         assert self.axes is not None
-        return ((features - self.center) @ self.axes).to(self.dtype)
+        parts = (self._features(X[first : first + MOST_SERIES]) for first in range(0, len(X), MOST_SERIES))
+        return torch.cat([((features - self.center) @ self.axes).to(self.dtype) for features in parts])
 
     def drawn(self, X: list[Series]) -> list[Series]:
         """Return the series."""

@@ -257,8 +257,7 @@ class Views(Space):
         if X.present.all():
             return EncodedViews(tuple(parts), None, (), self)
         present = torch.from_numpy(X.present)
-        rows = [mark.nonzero()[:, 0] for mark in present.T]
-        trios = zip(self.spaces, parts, rows, strict=True)
+        trios = zip(self.spaces, parts, [mark.nonzero()[:, 0] for mark in present.T], strict=True)
         # New objects may all lack a view: its replacement is then never used.
         middles = tuple(
             space.middle(part, own) if len(own) else torch.zeros((1, *space.shape), dtype=space.dtype)
