@@ -5,9 +5,10 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn.metrics import adjusted_rand_score
 
 import softecm
-from softecm import SoftECM
+from softecm import SoftECM, choose_n_clusters
 from softecm.distances import Mixed
 
 
@@ -94,3 +95,37 @@ def test_blocks_are_like_one_table() -> None:
     parts = SoftECM(3, delta=3.0, random_state=0).fit(dask.from_pandas(frame, npartitions=5))
     assert parts.metric_.log_features == whole.metric_.log_features == ["price"]
     np.testing.assert_allclose(np.sort(parts.prototypes_.price), np.sort(whole.prototypes_.price), rtol=1e-6)
+
+
+@pytest.fixture
+def sizes() -> tuple[np.ndarray, np.ndarray]:
+    """Numbers in three groups, each spread in proportion to its size, and the groups."""
+    rng, group = np.random.default_rng(4), np.arange(180) % 3
+    centers = np.array([[2.0, 900.0], [40.0, 30.0], [700.0, 2.0]])
+    return centers[group] * rng.lognormal(0, 0.4, (180, 2)), group
+
+
+@pytest.mark.parametrize("as_frame", [False, True])
+def test_numbers_are_compared_by_logarithms(sizes: tuple[np.ndarray, np.ndarray], as_frame: bool) -> None:
+    X, group = sizes
+    data = pd.DataFrame(X, columns=["a", "b"]) if as_frame else X
+    model = SoftECM(3, random_state=0).fit(data)
+    assert model.metric_reason_.startswith("the spread of the groups grows with their numbers; ")
+    assert model.metric_.log_features == (["a", "b"] if as_frame else [0, 1])
+    assert adjusted_rand_score(group, model.labels_) == 1.0
+    same = SoftECM(3, metric=Mixed(log_features=[0, 1]), random_state=0).fit(data)
+    np.testing.assert_array_equal(model.partition_.masses, same.partition_.masses)
+    assert choose_n_clusters(data, random_state=0).n_clusters == 3
+
+
+def test_numbers_of_equal_spread_are_not(sizes: tuple[np.ndarray, np.ndarray]) -> None:
+    X, group = sizes
+    rng = np.random.default_rng(5)
+    centers = np.array([[20.0, 900.0], [400.0, 300.0], [700.0, 20.0]])
+    model = SoftECM(3, random_state=0).fit(centers[group] + rng.uniform(-9, 9, X.shape))
+    assert "logarithms" not in model.metric_reason_
+
+
+def test_a_chosen_delta_keeps_its_unit(sizes: tuple[np.ndarray, np.ndarray]) -> None:
+    X, _ = sizes
+    assert "logarithms" not in SoftECM(3, delta=5.0, random_state=0).fit(X).metric_reason_

@@ -200,6 +200,9 @@ class PrototypeFamily(FamilyParameters, PrototypeClusterer):
         if numbers is None:
             return fitted
         columns = list(numbers.values())
+        if earlier is None and (logs := group_shapes.by_logarithms(numbers, fitted.objects, chosen.n_clusters)):
+            choice = replace(fitted.choice, metric=Mixed(log_features=logs), reason=group_shapes.LOGARITHMS).tell()
+            return self._fitted(choice, replace(chosen, callback=None, checkpoint_request=None), raw, sample_weight)
         if earlier is None:
             shape = group_shapes.suggested(columns, fitted, chosen, partial(self._labels_by_spheres, chosen))
         else:

@@ -10,18 +10,20 @@ the two, and then dominates.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from softecm.distances.group_mixture import TableMixture, fitted
-from softecm.distances.table_sample import Floats, TableSample, names_of, weighted_quantile
+from softecm.distances.table_sample import TableSample, names_of, weighted_quantile
+from softecm.spaces.columns import Name
 
 FAR = 20.0  # robust deviations from the median at which numbers are clipped
 THIN, AMPLE = 1.0, 3.0  # rows per group and column: below, all columns have equal weights; above, the estimated ones
 TINY = 1e-300
-RATIO, GAIN, SURE = 4.0, 0.2, 10.0  # of high to low numbers; gain in log-likelihood a row, and of all, for logarithms
+GAIN, SURE = 0.2, 10.0  # gain in log-likelihood of a row, and of all, for logarithms
 MOST = 6.0  # maximum weight of a number, relative to that from its spread over all rows
 
 
@@ -66,35 +68,42 @@ def log_columns(sample: TableSample, n_clusters: int, zeros: Floats) -> list[int
     ``zeros`` (p,) are the coordinates of 0, NaN for columns that are no candidates.
     """
     sample = sample.ordered()
-    varies, sizes = sample.varies, sample.numbers - zeros
-    high, low = ([weighted_quantile(x, sample.counts, q) for x in sizes.T] for q in (0.95, 0.05))
-    ratios = zip(sizes.T, low, high, strict=True)
-    wide = [j for j, (x, a, b) in enumerate(ratios) if np.nanmin(x, initial=np.inf) > 0 and np.inf > b > RATIO * a > 0]
-    if not wide or sample.rows < AMPLE * n_clusters * varies.sum():
+    varies, sizes, alike = sample.varies, sample.numbers - zeros, np.zeros(len(sample.counts), dtype=np.intp)
+    if n_clusters < 2 or sample.rows < AMPLE * n_clusters * varies.sum():
         return []
-    found = fitted(TableMixture.of(sample, in_order(sample, varies)), n_clusters)
-    pays = [j for j, yes in zip(in_order(sample, varies), found.pays, strict=True) if yes]
-    inside, groups = found.groups.sum(1) > 0.5, found.groups.argmax(1)
-    return [
-        j
-        for j in wide
-        if j in pays
-        and _gain_of_log(*(part[inside & ~np.isnan(sizes[:, j])] for part in (sizes[:, j], groups, sample.counts)))
-    ]
+    positive = [j for j, x in enumerate(sizes.T) if np.nanmin(x, initial=np.inf) > 0]
+    wide = [j for j in positive if _gain_of_log(sizes[:, j], alike, sample.counts) > 0.0]  # with groups it can be more
+    if not wide:
+        return []
+    columns = in_order(sample, varies)
+    found = fitted(TableMixture.of(sample, columns), n_clusters)
+    pays = [j for j, yes in zip(columns, found.pays, strict=True) if yes]
+    counts, groups = sample.counts * (found.groups.sum(1) > 0.5), found.groups.argmax(1)
+    return [j for j in wide if j in pays and _gain_of_log(sizes[:, j], groups, counts) > max(GAIN, SURE / counts.sum())]
 
 
-def _gain_of_log(x: Floats, groups: NDArray[np.intp], counts: Floats) -> bool:
-    """Whether numbers are more likely with equal spread of their logarithms in all groups (Laplace distributions)."""
-    logs = np.log(x)
-    gain = np.log(_deviation(x, groups, counts)) - np.log(_deviation(logs, groups, counts))
-    gain -= np.average(logs, weights=counts)
-    return bool(gain > GAIN and gain * counts.sum() > SURE)
+def _gain_of_log(x: Floats, groups: NDArray[np.intp], counts: Floats) -> float:
+    """Return the gain in log-likelihood of a number by equal spread of logarithms in all groups (Laplace distributions)."""
+    there = ~np.isnan(x) & (counts > 0)
+    x, groups, counts = x[there], groups[there], counts[there]
+    if not len(x) or not np.isfinite(x).all():
+        return -np.inf
+    by_size, by_log = _deviation(x, groups, counts), _deviation(np.log(x), groups, counts)
+    return float(np.log(by_size) - np.log(by_log) - np.average(np.log(x), weights=counts))
 
 
 def _deviation(x: Floats, groups: NDArray[np.intp], counts: Floats) -> float:
     """Return the mean deviation from the medians of the groups."""
     middle = np.array([weighted_quantile(x[groups == k], counts[groups == k], 0.5) for k in range(groups.max() + 1)])
     return float(np.average(np.abs(x - middle[groups]), weights=counts)) + TINY
+
+
+def log_names(columns: Mapping[Name, Floats], n_clusters: int, counts: Floats) -> list[Name]:
+    """Return the names of numeric columns (n,) without missing values that :func:`log_columns` selects."""
+    if not any(len(x) and x.min() > 0 for x in columns.values()):
+        return []
+    sample = TableSample.of_numbers(columns, counts)
+    return [list(columns)[j] for j in log_columns(sample, n_clusters, np.zeros(len(columns)))]
 
 
 def in_order(sample: TableSample, varies: NDArray[np.bool_]) -> list[int]:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import zlib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 from torch import Tensor
 
+from softecm.spaces.columns import Name
 from softecm.spaces.encoded import EncodedTable, Layout
 
 ROWS = 2000  # maximum number of distinct rows
@@ -39,6 +40,18 @@ class TableSample:
         codes[codes >= np.asarray(layout.levels, dtype=np.int64)] = -1
         counts = np.ones(len(x)) if weights is None else weights.cpu().double().numpy()
         keys = row_keys(numbers, codes, names_of(layout))
+        return TableSample(numbers, codes, counts, keys, layout, float(counts.sum()))._cut()
+
+    @staticmethod
+    def of_numbers(columns: Mapping[Name, Floats], counts: Floats) -> TableSample:
+        """Sample rows of numeric columns (n,) in their own units."""
+        p, names = len(columns), tuple(map(str, columns))
+        numbers, codes = (
+            np.stack(list(columns.values()), 1).astype(np.float64),
+            np.empty((len(counts), 0), dtype=np.int64),
+        )
+        layout = Layout((1.0,) * p, (), (), (), tuple(range(p)), names)
+        keys = row_keys(numbers, codes, list(names))
         return TableSample(numbers, codes, counts, keys, layout, float(counts.sum()))._cut()
 
     @property

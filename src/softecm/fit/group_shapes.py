@@ -14,7 +14,7 @@ metric, with which the fit is repeated; if each group has its own shape, the mix
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from operator import itemgetter
 from typing import Any, NamedTuple
@@ -26,7 +26,9 @@ from scipy.optimize import linear_sum_assignment
 
 from softecm.belief import CredalPartition, FocalSets
 from softecm.distances.auto import ALIKE, UNITS, MetricChoice
+from softecm.distances.column_relevance import log_names
 from softecm.distances.estimator_metrics import SetQuadratic
+from softecm.distances.table_sample import ROWS
 from softecm.fit import shape_mixture as mixture
 from softecm.fit.algorithm import Outcome
 from softecm.fit.prepare import InMemory, Objects
@@ -37,6 +39,7 @@ from softecm.objective.equations import evaluate
 from softecm.objective.linked import linked_masses, with_linked
 from softecm.objective.links import Links
 from softecm.spaces.base import Encoded
+from softecm.spaces.columns import Name
 from softecm.spaces.scattered import Scattered
 
 # Chosen with the labels of eight data sets and ten draws of each kind of group; judged on other draws.
@@ -197,6 +200,7 @@ def _covariances_suffice(x: Floats, labels: NDArray[np.int64], c: int, counts: F
 ROWS_A_CLUSTER = 20  # objects per cluster: fewer say nothing about shapes
 MOST_COLUMNS = 50  # with more, distances within groups are all similar
 
+LOGARITHMS = "the spread of the groups grows with their numbers"
 EARLIER = "distances are measured as in the model that this fit continues"
 #: The reason for each distance, for the user.
 REASONS = {
@@ -258,6 +262,14 @@ def suggested(
     if shape.shape in OWN:
         shape = refined(shape, every.x, every.counts)
     return None if shape.shape == ("scaled" if scaled else "raw") else shape
+
+
+def by_logarithms(columns: Mapping[Name, Floats], objects: InMemory[Encoded], n_clusters: int) -> list[Name]:
+    """Return the columns (n,) whose spread within groups grows with their size."""
+    if len(columns) > MOST_COLUMNS:
+        return []
+    rows, counts = (np.arange(len(objects)), objects.counts) if len(objects) <= ROWS else objects.sample_rows(ROWS)
+    return log_names({name: column[rows] for name, column in columns.items()}, n_clusters, counts)
 
 
 class _Evidence(NamedTuple):

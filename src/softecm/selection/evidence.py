@@ -11,15 +11,19 @@ import torch
 from sklearn.base import clone
 
 from softecm.distances.auto import ALIKE, UNITS, MetricChoice, choose_for, resolve_metric, rows_of_codes
+from softecm.distances.column_relevance import log_names
 from softecm.distances.mixed import Mixed
-from softecm.distances.table_sample import Floats, TableSample
+from softecm.distances.table_sample import ROWS, Floats, TableSample
 from softecm.distances.weighted_parts import AUTO
-from softecm.fit.group_shapes import may_be_shaped
+from softecm.fit.group_shapes import MOST_COLUMNS, may_be_shaped
 from softecm.selection.mixtures import MixtureEvidence
 from softecm.selection.number_mixtures import number_evidence, sample_of_numbers
 from softecm.selection.table_mixtures import table_evidence
+from softecm.spaces.columns import Name
 from softecm.spaces.raw import raw_data, without
 from softecm.spaces.views import n_objects
+
+FEW = (2, 4)  # groups by which to see whether numbers may count by their logarithms
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -45,9 +49,23 @@ def mixture_evidence(
         columns = _measurements(estimator, choice, X)
         rows = _weighed_rows(estimator, choice, X) if columns is None else None
     if columns is not None:
-        sample = sample_of_numbers(columns)
-        return None if sample is None else number_evidence(sample, numbers, most)
+        sample, by_logs = sample_of_numbers(columns), _of_logarithms(columns, list(numbers), most)
+        return by_logs or (None if sample is None else number_evidence(sample, numbers, most))
     return None if rows is None else table_evidence(rows, numbers, most)
+
+
+def _of_logarithms(columns: list[Floats], numbers: Sequence[int], most: int) -> MixtureEvidence | None:
+    """Return the evidence of numbers whose spread within groups grows with their size; None if it does not."""
+    few = np.sort(np.random.RandomState(0).permutation(len(columns[0]))[:ROWS])
+    some: dict[Name, Floats] = {name: column[few] for name, column in enumerate(columns)}
+    counts = np.ones(len(few))
+    if len(columns) > MOST_COLUMNS or not any(log_names(some, c, counts) for c in FEW):
+        return None
+    evidence = table_evidence(TableSample.of_numbers(some, counts).ordered(), numbers, most)
+    if evidence is None or evidence.no_groups:
+        return None
+    best = min(evidence.values, key=lambda c: evidence.values[c])
+    return evidence if log_names(some, best, counts) else None
 
 
 def _measurements(estimator: EvidentialClusterer, choice: MetricChoice, X: object) -> list[Floats] | None:
