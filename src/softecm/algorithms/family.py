@@ -202,7 +202,8 @@ class PrototypeFamily(FamilyParameters, PrototypeClusterer):
         columns = list(numbers.values())
         if earlier is None and (logs := group_shapes.by_logarithms(numbers, fitted.objects, chosen.n_clusters)):
             choice = replace(fitted.choice, metric=Mixed(log_features=logs), reason=group_shapes.LOGARITHMS).tell()
-            return self._fitted(choice, replace(chosen, callback=None, checkpoint_request=None), raw, sample_weight)
+            again = replace(chosen, callback=None, checkpoint_request=None)
+            return self._fitted(choice, self._prepared(choice, again, raw, sample_weight))
         if earlier is None:
             shape = group_shapes.suggested(columns, fitted, chosen, partial(self._labels_by_spheres, chosen))
         else:

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from softecm.distances.group_mixture import TableMixture, fitted
-from softecm.distances.table_sample import TableSample, names_of, weighted_quantile
+from softecm.distances.table_sample import Floats, TableSample, names_of, weighted_quantile
 from softecm.spaces.columns import Name
 
 FAR = 20.0  # robust deviations from the median at which numbers are clipped
