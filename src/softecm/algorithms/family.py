@@ -200,7 +200,8 @@ class PrototypeFamily(FamilyParameters, PrototypeClusterer):
         if numbers is None:
             return fitted
         columns = list(numbers.values())
-        if earlier is None and (logs := group_shapes.by_logarithms(numbers, fitted.objects, chosen.n_clusters)):
+        positive = earlier is None and max(map(np.min, columns)) > 0.0
+        if positive and (logs := group_shapes.by_logarithms(numbers, fitted.objects, chosen.n_clusters)):
             choice = replace(fitted.choice, metric=Mixed(log_features=logs), reason=group_shapes.LOGARITHMS).tell()
             again = replace(chosen, callback=None, checkpoint_request=None)
             return self._fitted(choice, self._prepared(choice, again, raw, sample_weight))

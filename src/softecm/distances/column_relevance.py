@@ -100,8 +100,6 @@ def _deviation(x: Floats, groups: NDArray[np.intp], counts: Floats) -> float:
 
 def log_names(columns: Mapping[Name, Floats], n_clusters: int, counts: Floats) -> list[Name]:
     """Return the names of numeric columns (n,) without missing values that :func:`log_columns` selects."""
-    if not any(len(x) and x.min() > 0 for x in columns.values()):
-        return []
     sample = TableSample.of_numbers(columns, counts)
     return [list(columns)[j] for j in log_columns(sample, n_clusters, np.zeros(len(columns)))]
 

@@ -56,10 +56,12 @@ def mixture_evidence(
 
 def _of_logarithms(columns: list[Floats], numbers: Sequence[int], most: int) -> MixtureEvidence | None:
     """Return the evidence of numbers whose spread within groups grows with their size; None if it does not."""
+    if len(columns) > MOST_COLUMNS or max(map(np.min, columns)) <= 0.0:
+        return None
     few = np.sort(np.random.RandomState(0).permutation(len(columns[0]))[:ROWS])
     some: dict[Name, Floats] = {name: column[few] for name, column in enumerate(columns)}
     counts = np.ones(len(few))
-    if len(columns) > MOST_COLUMNS or not any(log_names(some, c, counts) for c in FEW):
+    if not any(log_names(some, c, counts) for c in FEW):
         return None
     evidence = table_evidence(TableSample.of_numbers(some, counts).ordered(), numbers, most)
     if evidence is None or evidence.no_groups:
