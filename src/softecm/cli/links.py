@@ -82,7 +82,7 @@ def known_groups(loaded: Loaded, column: str, n_clusters: int) -> KnownGroups:
     return KnownGroups(column, labels, tuple(str(loaded.known[rows[0]]) for rows in groups_of_labels(labels)))
 
 
-def read_links(file: Path, loaded: Loaded, known: KnownGroups | None = None) -> LinkFile:
+def read_links(file: Path, loaded: Loaded, known: KnownGroups | None) -> LinkFile:
     """The pairs of a file, a line each: two objects by id or row, and "together" or "apart".
 
     The first line may name the columns. Objects go by the file's names.

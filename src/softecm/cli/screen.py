@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from softecm.distances.series_auto import Candidate
     from softecm.readers import Loaded
 
+MOST_SETS = 14  # in a table of counts
 NARROW = 72  # below this width a table of columns can't be read
 
 
@@ -60,16 +61,16 @@ def print_json(facts: Mapping[str, object]) -> None:
         print(escaped(to_json(facts)))
 
 
-def counts_table(focal: FocalSets, counts: Sequence[int], most: int = 14) -> Table:
+def counts_table(focal: FocalSets, counts: Sequence[int]) -> Table:
     """How many objects each set has, with bars."""
     colors, names = set_colors(focal), focal.in_words()
     columns = [j for j in [*range(1, len(focal) + 1), 0] if counts[j] or 1 <= j <= focal.n_clusters]
     table = Table("", Column(justify="right"), "", box=None, show_header=False, pad_edge=False, padding=(0, 2, 0, 0))
-    for j in columns[:most]:
+    for j in columns[:MOST_SETS]:
         bar = Text(("█" if j else "·") * round(30 * counts[j] / max(counts)), style="" if j == 0 else colors[j])
         table.add_row(names[j], grouped(counts[j]), bar)
-    if len(columns) > most:
-        table.add_row("other sets", grouped(sum(counts[j] for j in columns[most:])), "")
+    if len(columns) > MOST_SETS:
+        table.add_row("other sets", grouped(sum(counts[j] for j in columns[MOST_SETS:])), "")
     return table
 
 

@@ -43,7 +43,7 @@ def whole_range(text: str) -> range | None:
     return range(low, high + 1) if low <= high else None
 
 
-def fit_auto(data: object, params: Params, err: Console, candidates: Sequence[int] | None = None) -> FittedFile:
+def fit_auto(data: object, params: Params, err: Console, candidates: Sequence[int] | None) -> FittedFile:
     """The fit with the best number of clusters; one that Ctrl-C cut short only counts where it is the first."""
     from softecm import NumberOfGroupsWarning, SoftECM
     from softecm.selection import NoGroupsWarning, TwinsWarning, choose_n_clusters

@@ -72,8 +72,8 @@ def means_a_gap(word: str) -> bool:
     return word in MISSING or word in DASHES or folded(word) in NO_ANSWERS
 
 
-def no_answers(words: pd.Series, least: int = 2) -> pd.Series:
-    """Return such cells of a column; none unless at least two other words remain: yes and - may be two answers.
+def no_answers(words: pd.Series, least: int) -> pd.Series:
+    """Return such cells of a column; none unless at least so many other words remain: yes and - may be two answers.
 
     A dash is an answer if there is a plus.
     """

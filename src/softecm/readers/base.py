@@ -367,11 +367,11 @@ def readable(path: Path, what: str) -> Iterator[None]:
         raise ReadError(f"{path} can't be read as {what}: {brief(error)}.") from error
 
 
-def check_names(path: Path, names: Iterable[str], remedy: str = "") -> None:
+def check_names(path: Path, names: Iterable[str]) -> None:
     """Raise an error for duplicate column names."""
     twice = next((name for name, count in Counter(names).items() if count > 1), None)
     if twice is not None:
-        raise ReadError(f"{path} has more than one column called {short(twice)}: give each a name of its own{remedy}.")
+        raise ReadError(f"{path} has more than one column called {short(twice)}: give each a name of its own.")
 
 
 def own_names(names: Sequence[str]) -> tuple[list[str], list[str]]:

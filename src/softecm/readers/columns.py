@@ -458,11 +458,11 @@ def repeated_ids(column: pd.Series) -> str:
     return remark if are_few_of(count, len(column)) else ""
 
 
-def repetitions(column: pd.Series, most: int = 10) -> str:
+def repetitions(column: pd.Series) -> str:
     """Return which names repeat, in which rows; the first of them."""
     again = column[column.duplicated(keep=False) & column.notna()]
     rows = {name: [str(int(row) + 1) for row in part.index] for name, part in again.groupby(again, sort=False)}
-    return some_of([f"{short(name)} (rows {listed(some, 'and')})" for name, some in rows.items()], most)
+    return some_of([f"{short(name)} (rows {listed(some, 'and')})" for name, some in rows.items()], 10)
 
 
 def _ordered(context: FileContext, name: str, column: pd.Series) -> Understood:

@@ -164,7 +164,9 @@ class ParsedNumbers:
 def cells_remark(name: str, cells: pd.Series, one: str, several: str) -> str:
     """Return what was done with some cells of a column, and their positions."""
     count = counted(len(cells), f"cell {one}", f"cells {several}")
-    return f"column {short(name)}: {count} as missing: {places(cells)}."
+    places = [f"{short(value)} (row {int(row) + 1})" for row, value in cells.iloc[:3].items()]
+    more = f" and {len(cells) - 3} more" if len(cells) > 3 else ""
+    return f"column {short(name)}: {count} as missing: {', '.join(places)}{more}."
 
 
 class Ambiguous(Exception):
@@ -177,12 +179,6 @@ class MixedUnits(Exception):
     def __init__(self, counts: Mapping[str, int]) -> None:
         super().__init__(", ".join(counts))
         self.counts = counts
-
-
-def places(cells: pd.Series, most: int = 3) -> str:
-    """Return cells with their rows, counted from 1, for a sentence."""
-    shown = [f"{short(value)} (row {int(row) + 1})" for row, value in cells.iloc[:most].items()]
-    return ", ".join(shown) + (f" and {len(cells) - most} more" if len(cells) > most else "")
 
 
 def are_few(odd: Iterable[Hashable], filled: int) -> bool:
