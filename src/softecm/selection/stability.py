@@ -31,14 +31,6 @@ SHARE = 0.8  # of the objects in a resample
 COMPARED = 300  # objects on which partitions are compared: 45 000 pairs
 
 
-class Resample(NamedTuple):
-    """Some of the objects for a refit, those on which partitions are compared, and the seed."""
-
-    rows: NDArray[np.int64]
-    compared: NDArray[np.int64]
-    number: int
-
-
 def agreement(p: CredalPartition, q: CredalPartition, rng: np.random.RandomState) -> float:
     """Return the credal Rand index of two partitions, corrected for chance: 1 equal, 0 no better than shuffled objects.
 
@@ -73,12 +65,10 @@ def run_stability(cells: Sequence[Cell], data: Data, resamples: int, report: Cal
         warnings.simplefilter("ignore")
         for number in range(resamples):
             rows = np.sort(np.random.RandomState(number + 1).permutation(n)[: max(2, round(SHARE * n))])
-            resample = Resample(rows, compared, number)
-            if _are_alike(cells[0], data):
-                refits = _refit_together(cells, data, resample, report)
-            else:
-                refits = [_refit_alone(cell, data, resample) for cell in cells]
-            for partitions_of_cell, partition in zip(per_cell, refits, strict=True):
+            refit = _refit_together if _are_alike(cells[0], data) else _refit_alone
+            for partitions_of_cell, partition in zip(
+                per_cell, refit(cells, data, rows, compared, number, report), strict=True
+            ):
                 partitions_of_cell.append(partition)
     seconds = (time.perf_counter() - began) / len(cells)
     return [Stability(ring(partitions_of_cell), seconds) for partitions_of_cell in per_cell]
@@ -99,35 +89,50 @@ def ring(partitions: Sequence[CredalPartition | None]) -> float:
 
 
 def _refit_together(
-    cells: Sequence[Cell], data: Data, resample: Resample, report: Callback | None
+    cells: Sequence[Cell],
+    data: Data,
+    rows: NDArray[np.int64],
+    compared: NDArray[np.int64],
+    number: int,
+    report: Callback | None,
 ) -> list[CredalPartition | None]:
     settings = [cell.model._settings() for cell in cells]
     with threads(settings[0].n_jobs):
         ready = prepared(cells[0], data)
-        objects = ready.objects.part(torch.as_tensor(resample.rows, device=ready.objects.device))
+        objects = ready.objects.part(torch.as_tensor(rows, device=ready.objects.device))
         share = objects.weight / ready.objects.weight  # including the cost of the constraint, unless automatic
         scaled = [s if s.lam is None else replace(s, lam=s.lam * share) for s in settings]
-        seeded = [replace(s, random_state=resample.number) for s in scaled]
+        seeded = [replace(s, random_state=number) for s in scaled]
         outcomes = fit_cells(Fit(ready.algorithm, objects, seeded[0], report), seeded)
-        seen = ready.objects.x[torch.as_tensor(resample.compared, device=ready.objects.device)]
+        seen = ready.objects.x[torch.as_tensor(compared, device=ready.objects.device)]
         results = partitions(replace(ready, objects=objects), outcomes, seen)
     merged = [outcome.separation[outcome.best] < MERGED for outcome in outcomes]
     return [None if alike else p for (p, _), alike in zip(results, merged, strict=True)]
 
 
-def _refit_alone(cell: Cell, data: Data, resample: Resample) -> CredalPartition | None:
-    model, rows = clone(cell.model), resample.rows
-    own = model.get_params(deep=False)
-    changed: dict[str, object] = {}
-    if "random_state" in own:
-        changed["random_state"] = resample.number
-    if own.get("lam", "auto") != "auto":  # "auto" scales with the number of objects by itself
-        changed["lam"] = own["lam"] * len(rows) / n_objects(data.X)
-    weights = {} if data.sample_weight is None else {"sample_weight": np.asarray(data.sample_weight)[rows]}
-    known = rows if takes_dissimilarities(model) else None
-    model.set_params(**changed).fit(part_of(data.X, rows, known), **weights)
-    merged = getattr(model, "collapsed_", False)
-    return None if merged else model.predict_partition(part_of(data.X, resample.compared, known))
+def _refit_alone(
+    cells: Sequence[Cell],
+    data: Data,
+    rows: NDArray[np.int64],
+    compared: NDArray[np.int64],
+    number: int,
+    report: Callback | None,
+) -> list[CredalPartition | None]:
+    results: list[CredalPartition | None] = []
+    for cell in cells:
+        model = clone(cell.model)
+        own = model.get_params(deep=False)
+        changed: dict[str, object] = {}
+        if "random_state" in own:
+            changed["random_state"] = number
+        if own.get("lam", "auto") != "auto":  # "auto" scales with the number of objects by itself
+            changed["lam"] = own["lam"] * len(rows) / n_objects(data.X)
+        weights = {} if data.sample_weight is None else {"sample_weight": np.asarray(data.sample_weight)[rows]}
+        known = rows if takes_dissimilarities(model) else None
+        model.set_params(**changed).fit(part_of(data.X, rows, known), **weights)
+        merged = getattr(model, "collapsed_", False)
+        results.append(None if merged else model.predict_partition(part_of(data.X, compared, known)))
+    return results
 
 
 def part_of(X: object, rows: NDArray[np.int64], columns: NDArray[np.int64] | None) -> object:
