@@ -208,3 +208,15 @@ def test_distances_to_recent_prototypes_are_not_measured_twice(monkeypatch):
     metric.pairwise(batch[:4], v)  # other series
     replace(metric, gamma=1.0).pairwise(batch, v)  # another distance
     assert measured == [1, 4, 4]
+
+
+@pytest.mark.parametrize(
+    ("metric", "share"),
+    [(SoftDTW(gamma="auto"), 0.01), (SoftDTW(gamma="smooth"), 0.2), (SoftDTW(gamma="auto", of="slope"), 0.01)],
+    ids=str,
+)
+def test_gamma_is_a_share_of_the_mean_squared_difference_of_steps(metric, share):
+    X = np.random.default_rng(0).normal(3.0, 2.0, (8, 12, 1)).cumsum(1)
+    steps = (np.diff(X, axis=1) if metric.of == "slope" else X).ravel()
+    learned = metric.fitted(metric.make_space().fit(X, dtype=torch.float64).encode(X), None)
+    assert learned.gamma == pytest.approx(share * ((steps[:, None] - steps) ** 2).mean(), rel=1e-9)
