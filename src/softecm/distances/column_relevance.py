@@ -23,6 +23,8 @@ from softecm.spaces.columns import Name
 FAR = 20.0  # robust deviations from the median at which numbers are clipped
 THIN, AMPLE = 1.0, 3.0  # rows per group and column: below, all columns have equal weights; above, the estimated ones
 TINY = 1e-300
+NEARLY_ALL = 0.95  # of the deviations, or between the extremes of a column
+RATIO = 4.0  # of such extremes
 GAIN, SURE = 0.2, 10.0  # gain in log-likelihood of a row, and of all, for logarithms
 MOST = 6.0  # maximum weight of a number, relative to that from its spread over all rows
 
@@ -71,7 +73,7 @@ def log_columns(sample: TableSample, n_clusters: int, zeros: Floats) -> list[int
     varies, sizes, alike = sample.varies, sample.numbers - zeros, np.zeros(len(sample.counts), dtype=np.intp)
     if n_clusters < 2 or sample.rows < AMPLE * n_clusters * varies.sum():
         return []
-    positive = [j for j, x in enumerate(sizes.T) if np.nanmin(x, initial=np.inf) > 0]
+    positive = [j for j, x in enumerate(sizes.T) if np.nanmin(x, initial=np.inf) > 0 and _is_wide(x, sample.counts)]
     wide = [j for j in positive if _gain_of_log(sizes[:, j], alike, sample.counts) > 0.0]  # with groups it can be more
     if not wide:
         return []
@@ -80,6 +82,11 @@ def log_columns(sample: TableSample, n_clusters: int, zeros: Floats) -> list[int
     pays = [j for j, yes in zip(columns, found.pays, strict=True) if yes]
     counts, groups = sample.counts * (found.groups.sum(1) > 0.5), found.groups.argmax(1)
     return [j for j in wide if j in pays and _gain_of_log(sizes[:, j], groups, counts) > max(GAIN, SURE / counts.sum())]
+
+
+def _is_wide(x: Floats, counts: Floats) -> bool:
+    """Whether large numbers are several times as large as small ones."""
+    return weighted_quantile(x, counts, NEARLY_ALL) > RATIO * weighted_quantile(x, counts, 1.0 - NEARLY_ALL)
 
 
 def _gain_of_log(x: Floats, groups: NDArray[np.intp], counts: Floats) -> float:
@@ -93,9 +100,10 @@ def _gain_of_log(x: Floats, groups: NDArray[np.intp], counts: Floats) -> float:
 
 
 def _deviation(x: Floats, groups: NDArray[np.intp], counts: Floats) -> float:
-    """Return the mean deviation from the medians of the groups."""
+    """Return the mean deviation from the medians of the groups, a few extreme ones clipped."""
     middle = np.array([weighted_quantile(x[groups == k], counts[groups == k], 0.5) for k in range(groups.max() + 1)])
-    return float(np.average(np.abs(x - middle[groups]), weights=counts)) + TINY
+    far = np.abs(x - middle[groups])
+    return float(np.average(np.minimum(far, weighted_quantile(far, counts, NEARLY_ALL)), weights=counts)) + TINY
 
 
 def log_names(columns: Mapping[Name, Floats], n_clusters: int, counts: Floats) -> list[Name]:
