@@ -57,6 +57,15 @@ def test_equal_spread_is_not(spread: float) -> None:
     assert SoftECM(3, random_state=0).fit(frame).metric_.log_features == "auto"
 
 
+@pytest.mark.filterwarnings("ignore::softecm.ReadingWarning")
+def test_a_few_extreme_numbers_are_no_reason() -> None:
+    frame = articles()
+    rng = np.random.default_rng(1)
+    frame["price"] = np.array([9.0, 60.0, 200.0])[np.arange(120) % 3] + rng.uniform(-2, 2, 120)
+    frame.loc[[5, 7], "price"] = 4000.0
+    assert SoftECM(3, random_state=0).fit(frame).metric_.log_features == "auto"
+
+
 def test_zeros_keep_a_column_as_it_is() -> None:
     frame = articles()
     frame.loc[4, "price"] = 0.0
@@ -99,33 +108,33 @@ def test_blocks_are_like_one_table() -> None:
 
 @pytest.fixture
 def sizes() -> tuple[np.ndarray, np.ndarray]:
-    """Numbers in three groups, each spread in proportion to its size, and the groups."""
-    rng, group = np.random.default_rng(4), np.arange(180) % 3
-    centers = np.array([[2.0, 900.0], [40.0, 30.0], [700.0, 2.0]])
-    return centers[group] * rng.lognormal(0, 0.4, (180, 2)), group
+    """Numbers in four groups, each spread in proportion to its size, and the groups."""
+    rng, group = np.random.default_rng(0), np.arange(200) % 4
+    centers = np.array([[1.0, 300.0], [8.0, 2.0], [60.0, 2000.0], [400.0, 20.0]])
+    return centers[group] * rng.lognormal(0, 0.5, (200, 2)), group
 
 
 @pytest.mark.parametrize("as_frame", [False, True])
 def test_numbers_are_compared_by_logarithms(sizes: tuple[np.ndarray, np.ndarray], as_frame: bool) -> None:
     X, group = sizes
     data = pd.DataFrame(X, columns=["a", "b"]) if as_frame else X
-    model = SoftECM(3, random_state=0).fit(data)
+    model = SoftECM(4, random_state=0).fit(data)
     assert model.metric_reason_.startswith("the spread of the groups grows with their numbers; ")
     assert model.metric_.log_features == (["a", "b"] if as_frame else [0, 1])
     assert adjusted_rand_score(group, model.labels_) == 1.0
-    same = SoftECM(3, metric=Mixed(log_features=[0, 1]), random_state=0).fit(data)
+    same = SoftECM(4, metric=Mixed(log_features=[0, 1]), random_state=0).fit(data)
     np.testing.assert_array_equal(model.partition_.masses, same.partition_.masses)
-    assert choose_n_clusters(data, random_state=0).n_clusters == 3
+    assert choose_n_clusters(data, random_state=0).n_clusters == 4
 
 
 def test_numbers_of_equal_spread_are_not(sizes: tuple[np.ndarray, np.ndarray]) -> None:
     X, group = sizes
     rng = np.random.default_rng(5)
-    centers = np.array([[20.0, 900.0], [400.0, 300.0], [700.0, 20.0]])
-    model = SoftECM(3, random_state=0).fit(centers[group] + rng.uniform(-9, 9, X.shape))
-    assert "logarithms" not in model.metric_reason_
+    centers = np.array([[20.0, 900.0], [400.0, 300.0], [700.0, 20.0], [300.0, 600.0]])
+    even = centers[group] + rng.uniform(-9, 9, X.shape)
+    assert "logarithms" not in SoftECM(4, random_state=0).fit(even).metric_reason_
 
 
 def test_a_chosen_delta_keeps_its_unit(sizes: tuple[np.ndarray, np.ndarray]) -> None:
     X, _ = sizes
-    assert "logarithms" not in SoftECM(3, delta=5.0, random_state=0).fit(X).metric_reason_
+    assert "logarithms" not in SoftECM(4, delta=5.0, random_state=0).fit(X).metric_reason_

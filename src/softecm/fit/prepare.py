@@ -436,8 +436,8 @@ def in_memory(
         own = None if weights is None else weights.cpu()
         suited = None if known is not None else learner.suited(space, partial(learner.describe, x, own))
         if suited is not None:
-            learner, space = suited.learner, space_for(algorithm, suited, raw)
-            space = (space if own_weights is None else space.weighted(own_weights)).fit(rows, dtype=chosen.dtype)
+            learner, space = suited.learner, space_for(algorithm, suited, raw).weighted(own_weights)
+            space = space.fit(rows, dtype=chosen.dtype)
             x = space.encode(rows)
         assert learner is not None
         metric = learner.fitted(x, own)
