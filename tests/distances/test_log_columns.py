@@ -138,3 +138,16 @@ def test_numbers_of_equal_spread_are_not(sizes: tuple[np.ndarray, np.ndarray]) -
 def test_a_chosen_delta_keeps_its_unit(sizes: tuple[np.ndarray, np.ndarray]) -> None:
     X, _ = sizes
     assert "logarithms" not in SoftECM(4, delta=5.0, random_state=0).fit(X).metric_reason_
+
+
+def test_later_fits_compare_the_same_columns(sizes: tuple[np.ndarray, np.ndarray]) -> None:
+    X, group = sizes
+    first = SoftECM(4, random_state=0).fit(X[:100])
+    later = {
+        "prior": SoftECM(4, random_state=0).fit(X[100:], prior=first),
+        "warm start": SoftECM(4, warm_start=True, random_state=0).fit(X[:100]).fit(X[100:]),
+        "second batch": SoftECM(4, random_state=0).partial_fit(X[:100]).partial_fit(X[100:]),
+    }
+    for name, model in later.items():
+        assert model.metric_.log_features == [0, 1], name
+        assert adjusted_rand_score(group[100:], model.labels_) == 1.0, name

@@ -20,7 +20,7 @@ from softecm.algorithms.base import PrototypeClusterer
 from softecm.algorithms.parameters import FamilyParameters, checked
 from softecm.belief import CredalPartition
 from softecm.constraints import groups_of_labels, links_of_labels, partial_labels, warn_of_labels
-from softecm.distances.auto import UNITS, MetricChoice, choose_for, resolve_metric
+from softecm.distances.auto import AUTO, UNITS, MetricChoice, choose_for, resolve_metric
 from softecm.distances.base import SemiMetric
 from softecm.distances.mahalanobis import Mahalanobis
 from softecm.distances.mixed import Mixed
@@ -50,8 +50,11 @@ LOOKED_AT = 2000  # objects that a metric's checks of the clusters use
 
 def _as_earlier(choice: MetricChoice, earlier: PrototypeModel) -> MetricChoice:
     """Use the metric of an earlier model; a fit with a shape per group begins with equal spheres."""
-    named = {"sqeuclidean": "sqeuclidean", "set-quadratic": "sqeuclidean", "mixed": Mixed(weights=None)}
-    metric = {**named, "mahalanobis": earlier.metric}.get(earlier.metric.name)
+    last, mixed = earlier.metric, Mixed(weights=None)
+    if isinstance(last, Mixed) and last.weights == AUTO:
+        mixed = Mixed(log_features=last.log_features)
+    named = {"sqeuclidean": "sqeuclidean", "set-quadratic": "sqeuclidean", "mixed": mixed, "mahalanobis": last}
+    metric = named.get(last.name)
     return choice if metric is None else replace(choice, metric=metric, reason=group_shapes.EARLIER)
 
 
