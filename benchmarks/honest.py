@@ -6,8 +6,9 @@
 
 Sections: number (tables of ``planted_tables.py`` and ``tables_default.shop``, numbers of several shapes), none (data
 without groups), given (a number of clusters that is one too small, right, or one too large), words (accuracy of each
-decision), customers (a realistic file), cost (of the search relative to one fit). Constants were chosen on draws below
-1000; the default begins at 7000. Every line: mean, standard error, number of problems.
+decision), customers (a realistic file), sizes (numbers such as prices), cost (of the search relative to one fit).
+Constants were chosen on draws below 1000; the default begins at 7000. Every line: mean, standard error, number of
+problems.
 """
 
 from __future__ import annotations
@@ -16,12 +17,13 @@ import argparse
 import time
 import warnings
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
-from planted_tables import planted_table
+from planted_tables import PlantedTable, judge_table, planted_table
 from tables_default import shop
 
 Floats = NDArray[np.float64]
@@ -290,6 +292,45 @@ def customer_file(draws: range) -> None:
 
 
 # ---------------------------------------------------------------------- cost
+def by_size(table: PlantedTable, rng: np.random.Generator, share: float) -> PlantedTable:
+    """Return the table with about this share of the numbers as sizes: their logarithms have the groups, as prices do."""
+    X, members = table.X.copy(), table.kind == 0
+    for name in [name for name in X if name.startswith("number")]:
+        z = X[name] / X[name][members].groupby(table.y[members]).std().mean()
+        if rng.random() < share:
+            X[name] = np.exp(float(rng.uniform(0.2, 0.6)) * z + rng.uniform(1, 5)).clip(lower=1e-3)
+        else:
+            X[name] = z - z.min() + 1.0
+    return replace(table, X=X)
+
+
+def sizes(draws: range) -> None:
+    """Measure fits and numbers of groups where numbers spread in proportion to their size, or evenly."""
+    from softecm import SoftECM
+
+    for name, share, irrelevant, only_numbers in (
+        ("tables, some sizes", 0.6, 3, False),
+        ("tables, no sizes", 0.0, 3, False),
+        ("numbers, all sizes", 1.0, 0, True),
+        ("numbers, no sizes", 0.0, 0, True),
+    ):
+        found: dict[str, list[float]] = {}
+        right = []
+        for s in draws:
+            rng, c = np.random.default_rng([s, 77]), 2 + s % 4
+            table = by_size(planted_table(s, c, irrelevant, apart=6.0 if only_numbers else 4.0), rng, share)
+            X = table.X.filter(like="number") if only_numbers else table.X
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                model = SoftECM(c, random_state=0).fit(X)
+            for measure, value in judge_table(table, model).items():
+                found.setdefault(measure, []).append(value)
+            right.append(chosen(X).n_clusters == c)
+        for measure, values in found.items():
+            say(f"{name}: {measure}", values)
+        say(f"{name}: number right", right)
+
+
 def cost(draws: range) -> None:
     """Measure CPU time of the search relative to one default fit, 10^4 x 10."""
     from softecm import SoftECM
@@ -313,6 +354,7 @@ SECTIONS: dict[str, Callable[[range], None]] = {
     "given": given,
     "words": words,
     "customers": customer_file,
+    "sizes": sizes,
     "cost": cost,
 }
 
