@@ -2,7 +2,6 @@
 
 from dataclasses import replace
 
-import aeon.distances as aeon
 import numpy as np
 import pytest
 import torch
@@ -15,6 +14,8 @@ from softecm.barycenters import barycenter
 from softecm.distances import ADTW, DTW, ERP, MSM, TWE, WDTW, SoftMSM, SoftTWE, SquaredEuclidean
 from softecm.spaces.series import SeriesBatch
 from softecm.testing import check_semimetric
+
+aeon = pytest.importorskip("aeon.distances", reason="needs aeon: pip install 'softecm[series]'")
 
 SOFT = [SoftMSM(0.3), SoftTWE(0.01, 0.3), ADTW(0.3, gamma=0.1), WDTW(0.1, gamma=0.1), ERP(0.2, gamma=0.1)]
 HARD = [MSM(0.3), TWE(0.01, 0.3), ADTW(0.3), WDTW(0.1), ERP(0.2)]

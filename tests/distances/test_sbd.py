@@ -1,7 +1,7 @@
 """The shape-based distance."""
 
-import aeon.distances as aeon
 import numpy as np
+import pytest
 import torch
 from sklearn.metrics import adjusted_rand_score
 
@@ -9,6 +9,8 @@ from softecm import SoftECM, load_model
 from softecm.distances import SBD
 from softecm.spaces.series import SeriesBatch
 from softecm.testing import check_semimetric
+
+aeon = pytest.importorskip("aeon.distances", reason="needs aeon: pip install 'softecm[series]'")
 
 
 def test_values_are_aeons(rng):

@@ -56,7 +56,8 @@ def read_times(column: pd.Series, *, known: bool = False) -> ParsedNumbers | Non
     if not len(own) and not text.iloc[:SAMPLE].map(TIME.fullmatch).any():
         return None  # fast
     values = pd.Series(np.nan, column.index)
-    values[own.index], values[text.index] = own, text.map({cell: hours(cell) for cell in text.unique()})
+    values[own.index] = own
+    values[text.index] = text.map({cell: hours(cell) for cell in text.unique()}).astype("float64")
     odd = text[values[text.index].isna()]
     differ = known or len(set(values.dropna() // 1)) > 1
     if not differ or not are_few(odd, len(own) + len(text)):
