@@ -1,6 +1,5 @@
 """Elastic distances: the kernel against the articles' recursions, aeon, and autograd."""
 
-import aeon.distances as aeon
 import numpy as np
 import pytest
 import torch
@@ -9,6 +8,8 @@ from references import elastic as reference
 from softecm.kernels import elastic as el
 from softecm.kernels.elastic import engine
 from softecm.kernels.elastic.steps import step_costs
+
+aeon = pytest.importorskip("aeon.distances", reason="needs aeon: pip install 'softecm[series]'")
 
 
 def front(x):
