@@ -104,7 +104,7 @@ def test_a_table_is_refused(run: Run, two_groups: Path) -> None:
     code, _, err = run("cluster", two_groups, "-c", 2, "--metric", "series-auto")
     assert code == 2
     assert "must have a column for every step of the series" in " ".join(err.split())
-    sparse.save_npz("sparse.npz", sparse.eye_array(9, format="csr"))
+    sparse.save_npz("sparse.npz", sparse.csr_array(np.eye(9)))
     code, _, err = run("cluster", "sparse.npz", "-c", 2, "--metric", "series-auto")
     assert code == 2
     assert "neither a sparse matrix nor a file read block by block is read as series" in " ".join(err.split())

@@ -95,7 +95,7 @@ def test_columns_are_ordered_like_rows(files, way):
 
 
 def test_one_direction_is_enough(run, files):
-    gaps = pd.DataFrame(THERE, index=NAMES, columns=NAMES)
+    gaps = pd.DataFrame(THERE.copy(), index=NAMES, columns=NAMES)
     gaps.iloc[1, 4] = gaps.iloc[5, 0] = None
     gaps.to_csv("gaps.csv")
     filled = COMBINED["mean"].copy()
