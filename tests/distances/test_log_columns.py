@@ -49,6 +49,28 @@ def test_it_is_the_same_fit_as_to_logarithms() -> None:
         np.testing.assert_allclose(np.log(model.prototypes_.price), by_hand.prototypes_.price, atol=1e-9)
 
 
+@pytest.mark.parametrize("choice", ["price", ("price",), [0], np.array([True, False, False])], ids=str)
+def test_columns_are_given_in_every_form(choice: object) -> None:
+    frame = articles()
+    model = SoftECM(3, metric=Mixed(log_features=choice), random_state=0).fit(frame)
+    assert model.metric_reason_.endswith("; 'price' is compared by logarithms")
+    same = SoftECM(3, random_state=0).fit(frame)
+    np.testing.assert_array_equal(model.partition_.masses, same.partition_.masses)
+
+
+@pytest.mark.parametrize(
+    ("choice", "error", "message"),
+    [
+        (["shelf"], ValueError, "log_features must be columns of positive numbers; got column 'shelf'"),
+        (["cost"], ValueError, "log_features must list columns of the table; got 'cost'"),
+        (5, TypeError, "log_features must be a list of columns; got 5"),
+    ],
+)
+def test_other_columns_are_refused(choice: object, error: type[Exception], message: str) -> None:
+    with pytest.raises(error, match=message):
+        SoftECM(3, metric=Mixed(log_features=choice)).fit(articles())
+
+
 @pytest.mark.parametrize("spread", [0.5, 4.0])
 def test_equal_spread_is_not(spread: float) -> None:
     frame = articles()
@@ -121,6 +143,9 @@ def test_numbers_are_compared_by_logarithms(sizes: tuple[np.ndarray, np.ndarray]
     model = SoftECM(4, random_state=0).fit(data)
     assert model.metric_reason_.startswith("the spread of the groups grows with their numbers; ")
     assert model.metric_.log_features == (["a", "b"] if as_frame else [0, 1])
+    assert model.metric_reason_.endswith(
+        ("'a' and 'b' are" if as_frame else "'x0' and 'x1' are") + " compared by logarithms"
+    )
     assert adjusted_rand_score(group, model.labels_) == 1.0
     same = SoftECM(4, metric=Mixed(log_features=[0, 1]), random_state=0).fit(data)
     np.testing.assert_array_equal(model.partition_.masses, same.partition_.masses)

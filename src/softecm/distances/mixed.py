@@ -154,9 +154,14 @@ class Mixed(Weighed):
                 self.scaling,
                 float(weight),
                 self.max_levels,
-                log_features=None if self.log_features == AUTO else self.log_features,
+                log_features=None if self.finds_logs else self.log_features,
             )
         )
+
+    @property
+    def finds_logs(self) -> bool:
+        """Whether the columns compared by logarithms are inferred."""
+        return isinstance(self.log_features, str) and self.log_features == AUTO
 
     @property
     def names(self) -> list[str]:
@@ -306,7 +311,7 @@ class RelevanceLearner(Learner):
     def suited(self, space: Space, describe: Callable[[], TableSample | None]) -> Mixed | None:
         """Choose numbers to compare by their logarithms."""
         metric = self.metric
-        if metric.log_features != AUTO or metric.shares or metric.scaling != SCALINGS[0]:
+        if not metric.finds_logs or metric.shares or metric.scaling != SCALINGS[0]:
             return None
         assert isinstance(space, Table)
         assert metric.n_clusters is not None
@@ -331,14 +336,13 @@ class RelevanceLearner(Learner):
         )
         parts = relevant.factors * np.array(known.units)
         shares, common = floored((parts / parts.sum()).tolist()), (0.0,) * len(shapes)
-        return replace(known, shares=shares, common=common, finding=sentence(known, relevant))
+        return replace(known, shares=shares, common=common, finding=sentence(known, relevant, layout.logs))
 
 
-def sentence(metric: Mixed, relevance: Relevance) -> str:
-    """Describe what was learned about the columns; empty if there is nothing to report."""
-    logs = [] if metric.log_features in (None, AUTO) else [repr(name) for name in metric.log_features]
+def sentence(metric: Mixed, relevance: Relevance, logs: Sequence[str]) -> str:
+    """Describe what was learned about the columns and which are compared by logarithms; empty if nothing."""
     verb = "is" if len(logs) == 1 else "are"
-    by_logs = f"{in_words(logs, 'and')} {verb} compared by logarithms" if logs else ""
+    by_logs = f"{in_words(list(map(repr, logs)), 'and')} {verb} compared by logarithms" if logs else ""
     return "; ".join(filter(None, (_of_relevance(metric, relevance), by_logs)))
 
 

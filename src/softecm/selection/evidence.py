@@ -49,8 +49,9 @@ def mixture_evidence(
         columns = _measurements(estimator, choice, X)
         rows = _weighed_rows(estimator, choice, X) if columns is None else None
     if columns is not None:
-        sample, by_logs = sample_of_numbers(columns), _of_logarithms(columns, list(numbers), most)
-        return by_logs or (None if sample is None else number_evidence(sample, numbers, most))
+        tried, sample = list(numbers), sample_of_numbers(columns)
+        by_logs = _of_logarithms(columns, tried, most)
+        return by_logs or (None if sample is None else number_evidence(sample, tried, most))
     return None if rows is None else table_evidence(rows, numbers, most)
 
 

@@ -66,10 +66,15 @@ def learn_number(
 def logarithms(values: NDArray[np.float64], cells: Cells) -> NDArray[np.float64]:
     """Return the logarithms of a column's numbers; raise an error for others than positive ones."""
     if cells.kind != "number" or values.min(initial=1.0) <= 0:
-        raise ValueError(
-            f"log_features must be columns of positive numbers; got {cells.label}. Leave it out, or add a constant to it."
-        )
+        raise not_positive(cells)
     return np.log(values)
+
+
+def not_positive(cells: Cells) -> ValueError:
+    """Return the error about a column that has no logarithms."""
+    return ValueError(
+        f"log_features must be columns of positive numbers; got {cells.label}. Leave it out, or add a constant to it."
+    )
 
 
 def plain_unit(kind: str) -> float:

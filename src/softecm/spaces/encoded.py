@@ -28,6 +28,7 @@ class Layout:
     heights: tuple[float, ...]  # the encoding of a certain category: a prototype's coordinate is height * probability
     order: tuple[int, ...]  # position of each of the user's columns among numbers, then categories
     names: tuple[str, ...] = ()  # of the user's columns, in order
+    logs: tuple[str, ...] = ()  # names of those compared by logarithms
 
     @property
     def width(self) -> int:

@@ -13,13 +13,13 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from softecm._checks import is_whole, make_frame
+from softecm._checks import check_list, is_whole, make_frame
 from softecm._text import column_label, place, slip, some_of
 from softecm._warnings import UnseenCategoryWarning, warn
 from softecm.files import expected as saved
 from softecm.files.values import Savable, own
 from softecm.spaces.base import ColumnKind, Space
-from softecm.spaces.column_learning import LevelSummary, NumberSummary, TableSummary, learn_number
+from softecm.spaces.column_learning import LevelSummary, NumberSummary, TableSummary, learn_number, not_positive
 from softecm.spaces.columns import (
     MISSING,
     UNSEEN,
@@ -158,7 +158,7 @@ class Table(Space):
         sample_weight = self.sample_weight
         kinds = column_kinds(X, self.options)
         weights = column_weights(X, self.options, kinds)
-        logs = positions(self.options.log_features, X.names, "log_features")
+        logs = log_positions(X, self.options, kinds)
         columns: list[AnyColumn] = []
         for j, (cells, kind, weight) in enumerate(zip(X.columns, kinds, weights, strict=True)):
             if kind is None:
@@ -174,7 +174,7 @@ class Table(Space):
         kinds = column_kinds(X, self.options)
         weights = column_weights(X, self.options, kinds)
         ordinal = chosen_columns(self.options.ordinal_features, X.names, "ordinal_features")
-        logs = positions(self.options.log_features, X.names, "log_features")
+        logs = log_positions(X, self.options, kinds)
         columns: list[NumberSummary | LevelSummary] = []
         for j, (cells, kind) in enumerate(zip(X.columns, kinds, strict=True)):
             if kind is None:
@@ -218,7 +218,7 @@ class Table(Space):
         numbers, categories = self.numbers, self.categories
         both: list[AnyColumn] = [*numbers, *categories]
         place = {c.name: i for i, c in enumerate(both)}
-        weights = tuple(c.weight for c in categories)
+        weights, logs = tuple(c.weight for c in categories), {c.name for c in numbers if c.log}
         return Layout(
             tuple(c.weight for c in numbers),
             weights,
@@ -226,6 +226,7 @@ class Table(Space):
             weights if self.options.simplex else tuple(float(np.sqrt(w / 2.0)) for w in weights),
             tuple(place[c.name] for c in self.columns),
             tuple(self.attributes),
+            tuple(name for c, name in zip(self.columns, self.attributes, strict=True) if c.name in logs),
         )
 
     def size_changes(self, X: RawTable) -> Mapping[str, SizeChange | None]:
@@ -453,7 +454,7 @@ def positions(choice: ColumnChoice, names: Sequence[Name], parameter: str) -> li
     """Return positions of columns given by name, by position, or as a mask."""
     if choice is None:
         return []
-    values = [choice] if isinstance(choice, str) else list(choice)
+    values = [choice] if isinstance(choice, str) else check_list(parameter, choice, "columns")
     if values and all(kind_of(v) == "boolean" for v in values):
         if len(values) != len(names):
             raise ValueError(
@@ -473,6 +474,15 @@ def positions(choice: ColumnChoice, names: Sequence[Name], parameter: str) -> li
                 f"{', '.join(map(repr, list(names)[:10]))}{', ...' if len(names) > 10 else ''}."
             )
     return out
+
+
+def log_positions(table: RawTable, options: TableOptions, kinds: Sequence[tuple[Cell, ...] | None]) -> list[int]:
+    """Return positions of columns to compare by logarithms; raise an error for others than plain numbers."""
+    found = positions(options.log_features, table.names, "log_features")
+    for j in found:
+        if kinds[j] != ():
+            raise not_positive(table.columns[j])
+    return found
 
 
 def chosen_columns(
