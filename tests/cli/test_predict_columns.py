@@ -96,12 +96,19 @@ def test_a_column_in_another_unit_of_the_same_quantity_is_converted(run: Run, me
     assert "times those of the fit" not in said
 
 
-def test_new_categories_are_named_with_their_rows(run: Run, members: pd.DataFrame) -> None:
-    size = np.where(members["age"] > 50, "large", "Small-ish")
+def clustered_with_sizes(run: Run, members: pd.DataFrame, small: str) -> pd.DataFrame:
+    """Cluster members with a category of two levels, and return the file's rows."""
+    size = np.where(members["age"] > 50, "large", small)
     first = members.assign(who=[f"M-{i}" for i in range(120)], size=size).drop(columns=["fee", "visits"])
     first.to_csv("sizes.csv", index=False)
     code, _, err = run("cluster", "sizes.csv", "-c", 2, "--n-init", 2, "-o", "found", "-qf")
     assert code == 0, err
+    return first
+
+
+def test_new_categories_are_named_with_their_rows(run: Run, members: pd.DataFrame) -> None:
+    first = clustered_with_sizes(run, members, "Small-ish")
+    size = first["size"]
     new = first.assign(size=["huge", "smallish", "tiny", "huge", *size[4:]])
     code, said, _ = predicted(run, new)
     assert code == 0, said
@@ -110,11 +117,8 @@ def test_new_categories_are_named_with_their_rows(run: Run, members: pd.DataFram
 
 
 def test_a_new_category_one_slip_from_a_known_one_is_pointed_out(run: Run, members: pd.DataFrame) -> None:
-    size = np.where(members["age"] > 50, "large", "small")
-    first = members.assign(who=[f"M-{i}" for i in range(120)], size=size).drop(columns=["fee", "visits"])
-    first.to_csv("sizes.csv", index=False)
-    code, _, err = run("cluster", "sizes.csv", "-c", 2, "--n-init", 2, "-o", "found", "-qf")
-    assert code == 0, err
+    first = clustered_with_sizes(run, members, "small")
+    size = first["size"]
     code, said, _ = predicted(run, first.assign(size=["lrage"] * 22 + ["tiny", *size[23:]]))
     assert code == 0, said
     ids = ", ".join(f"M-{i}" for i in range(20))
