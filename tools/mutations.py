@@ -689,8 +689,8 @@ MUTATIONS = [
     Mutation(
         "logarithms although the spread is equal",
         "distances/column_relevance.py",
-        "> max(GAIN, SURE / counts.sum())]",
-        "> -np.inf]",
+        "if gain > GAIN and gain * counts.sum() > SURE]",
+        "]",
         "tests/distances/test_log_columns.py",
     ),
     Mutation(

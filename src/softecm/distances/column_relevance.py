@@ -81,7 +81,8 @@ def log_columns(sample: TableSample, n_clusters: int, zeros: Floats) -> list[int
     found = fitted(TableMixture.of(sample, columns), n_clusters)
     pays = [j for j, yes in zip(columns, found.pays, strict=True) if yes]
     counts, groups = sample.counts * (found.groups.sum(1) > 0.5), found.groups.argmax(1)
-    return [j for j in wide if j in pays and _gain_of_log(sizes[:, j], groups, counts) > max(GAIN, SURE / counts.sum())]
+    gains = {j: _gain_of_log(sizes[:, j], groups, counts) for j in wide if j in pays}
+    return [j for j, gain in gains.items() if gain > GAIN and gain * counts.sum() > SURE]
 
 
 def _is_wide(x: Floats, counts: Floats) -> bool:

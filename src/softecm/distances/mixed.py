@@ -161,7 +161,7 @@ class Mixed(Weighed):
     @property
     def finds_logs(self) -> bool:
         """Whether the columns compared by logarithms are inferred."""
-        return isinstance(self.log_features, str) and self.log_features == AUTO
+        return str(self.log_features) == AUTO
 
     @property
     def names(self) -> list[str]:
